@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use longhaul_client::{Client, ConnectOptions};
 use longhaul_printable as printable;
+use longhaul_protocol::Method;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -40,6 +41,14 @@ impl Session {
 
     pub(crate) async fn connect(&self) -> Result<Client, Failure> {
         Ok(Client::connect(self.options()).await?)
+    }
+
+    /// Calls a method and prints its result.
+    pub(crate) async fn show<M: Method<Result: Page>>(
+        &self,
+        params: M::Params,
+    ) -> Result<(), Failure> {
+        self.print(&self.connect().await?.call::<M>(params).await?)
     }
 
     /// Prints the result of the command to stdout.

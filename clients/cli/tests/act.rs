@@ -7,8 +7,10 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use longhaul_client::scripted::{Reply, Script};
+use longhaul_protocol::policy::StepEvent;
 use longhaul_protocol::socket::of_agents;
-use serde_json::{Value, json};
+use longhaul_protocol::{policy, thread};
+use serde_json::json;
 
 use crate::answers::script;
 use crate::codex_server::{CodexServer, ServerFailure};
@@ -20,20 +22,19 @@ const BOUND: Duration = Duration::from_secs(15);
 /// A daemon whose policy has the effect `first` at the turn's end, then compacts.
 fn policy(first: &'static str) -> Script {
     script()
-        .result("thread/sync", json!({ "thread_id": "0199", "offset": 9, "seq": 9 }))
-        .on("policy/step", move |params| stepped(first, params))
+        .result::<thread::Sync>(json!({ "thread_id": "0199", "offset": 9, "seq": 9 }))
+        .on::<policy::Step>(move |params| stepped(first, &params.event))
 }
 
-fn stepped(first: &str, params: &Value) -> Reply {
-    let effects = match params["event"]["kind"].as_str().unwrap() {
-        "turn_ended" if params["event"]["compact_only"] == true => json!(["compact"]),
-        "turn_ended" if params["event"].get("message").is_some() => json!([first]),
-        "turn_ended" => json!(["compact"]),
-        "compacted" => json!(["inject_handoff"]),
-        _ => json!(["warn"]),
+fn stepped(first: &str, event: &StepEvent) -> Reply {
+    let effect = match event {
+        StepEvent::TurnEnded { compact_only: Some(true), .. } => "compact",
+        StepEvent::TurnEnded { message: Some(_), .. } => first,
+        StepEvent::TurnEnded { .. } => "compact",
+        StepEvent::Compacted { .. } => "inject_handoff",
+        _ => "warn",
     };
-    let effect = |name: &Value| json!({ "effect": name, "prompt": "write", "text": "go on" });
-    let effects: Vec<Value> = effects.as_array().unwrap().iter().map(effect).collect();
+    let effects = [json!({ "effect": effect, "prompt": "write", "text": "go on" })];
     let watcher = json!({
         "phase": "idle", "mode": "auto", "deferred": false, "held": false,
         "packet_kept": false, "state": {},
@@ -69,10 +70,9 @@ impl Desk {
     }
 
     /// The events that the policy received.
-    fn events(&self) -> Vec<Value> {
-        let steps =
-            self.server.requests().into_iter().filter(|(method, _)| method == "policy/step");
-        steps.map(|(_, params)| params["event"].clone()).collect()
+    fn events(&self) -> Vec<StepEvent> {
+        let steps = self.server.calls::<policy::Step>().unwrap();
+        steps.into_iter().map(|params| params.event).collect()
     }
 }
 
@@ -85,8 +85,24 @@ fn now() -> Instant {
     Instant::now()
 }
 
-fn names(events: &[Value]) -> Vec<&str> {
-    events.iter().map(|event| event["kind"].as_str().unwrap()).collect()
+fn names(events: &[StepEvent]) -> Vec<&'static str> {
+    let name = |event: &StepEvent| match event {
+        StepEvent::TurnEnded { .. } => "turn_ended",
+        StepEvent::Compacted { .. } => "compacted",
+        StepEvent::CompactionEnded { .. } => "compaction_ended",
+        StepEvent::CompactionFailed { .. } => "compaction_failed",
+        other => panic!("{other:?}"),
+    };
+    events.iter().map(name).collect()
+}
+
+/// Why the newest event says that there was no compaction.
+fn reason(events: &[StepEvent]) -> &str {
+    match events.last().unwrap() {
+        StepEvent::CompactionEnded { reason: Some(reason), .. }
+        | StepEvent::CompactionFailed { reason } => reason,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -108,9 +124,9 @@ fn sequence_ends_with_the_handoff() {
 #[test]
 fn a_hook_that_gets_no_answer_in_time_still_starts_the_sequence() {
     let script = || {
-        policy("compact").on("policy/step", |params| match params["event"]["notify_only"] == true {
-            true => Reply::Lines(Vec::new()),
-            false => stepped("compact", params),
+        policy("compact").on::<policy::Step>(|params| match params.event {
+            StepEvent::TurnEnded { notify_only: Some(true), .. } => Reply::Lines(Vec::new()),
+            event => stepped("compact", &event),
         })
     };
     let late = || {
@@ -153,7 +169,7 @@ fn server_lost_before_the_sequence_is_reported_as_compaction_not_made() {
         assert!(done.stderr.contains(why), "{failure:?}: {}", done.stderr);
         let events = desk.events();
         assert_eq!(names(&events), ["turn_ended", "compaction_ended"], "{failure:?}");
-        assert!(events[1]["reason"].as_str().unwrap().contains(why), "{failure:?}: {}", events[1]);
+        assert!(reason(&events).contains(why), "{failure:?}: {events:?}");
         assert!(!server.calls().contains(&"thread/compact/start".to_owned()), "{failure:?}");
     }
     let desk = Desk::new(policy("compact"));
@@ -182,7 +198,7 @@ fn server_lost_in_the_sequence_is_reported_as_failure_in_time() {
         assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{failure:?}");
         let events = desk.events();
         assert_eq!(names(&events), ["turn_ended", "compaction_failed"], "{failure:?}");
-        let reason = events[1]["reason"].as_str().unwrap();
+        let reason = reason(&events);
         assert!(reason.starts_with("Codex"), "{failure:?}: {reason}");
         assert!(reason.len() < 400 && !reason.contains(['\u{1b}', '\n']), "{failure:?}: {reason}");
         assert_eq!(server.calls().last().unwrap(), failure.0, "no further calls");
@@ -208,7 +224,7 @@ fn hostile_server_costs_bounded_memory_and_time() {
             let done = desk.act("0199");
             assert!(begun.elapsed() < BOUND, "{failure:?} at {method}: {:?}", begun.elapsed());
             let events = desk.events();
-            let reason = events.last().unwrap()["reason"].as_str().unwrap().to_owned();
+            let reason = reason(&events);
             let is_bounded = reason.contains(why) || reason.contains("took more than 10 s");
             assert!(is_bounded, "{failure:?} at {method}: {reason}, {done:?}");
         }
@@ -269,6 +285,6 @@ fn payload_with_two_threads_compacts_neither() {
     let server = serve(&desk, None);
     let done = desk.act("0200");
     assert!(done.stderr.contains("not 0200"), "{done:?}");
-    assert_eq!(desk.events(), [Value::Null; 0]);
+    assert_eq!(desk.events(), []);
     assert!(!server.calls().contains(&"thread/compact/start".to_owned()));
 }

@@ -1,6 +1,9 @@
 //! Scripted answers of a daemon with a few threads; times are relative to now.
 
-use longhaul_client::scripted::Script;
+use longhaul_client::scripted::{Script, set};
+use longhaul_protocol::{
+    archive, checkpoint, compaction, context, daemon, history, message_history, thread,
+};
 use serde_json::{Value, json};
 
 pub(crate) const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
@@ -10,10 +13,10 @@ pub(crate) const COMPACTION: &str = "cmp_0199b000-0000-7000-8000-0000000000c1";
 /// The protocol's examples, with readable values in printed fields.
 pub(crate) fn script() -> Script {
     of_archive(Script::from_examples().unwrap())
-        .result("daemon/status", status())
-        .result("thread/list", json!({ "threads": [thread(), other()], "next_cursor": "c2" }))
-        .on("thread/get", |params| match params["thread_id"].as_str() {
-            Some(THREAD) => longhaul_client::scripted::Reply::Result(json!({
+        .result::<daemon::Status>(status())
+        .result::<thread::ThreadList>(json!({ "threads": [thread(), other()], "next_cursor": "c2" }))
+        .on::<thread::ThreadGet>(|params| match params.thread_id.as_str() {
+            THREAD => longhaul_client::scripted::Reply::Result(json!({
                 "thread": thread(),
                 "files": [
                     { "path": "/home/user/.codex/sessions/a.jsonl", "bytes": 2_500_000, "offset": 2_500_000, "generation": 0, "current": true },
@@ -26,17 +29,17 @@ pub(crate) fn script() -> Script {
                 "no such thread",
             )),
         })
-        .result("context/usage", usage())
-        .result("thread/bill", bill())
-        .result("compaction/run", run_result())
-        .result("compaction/list", json!({ "compactions": [summary()] }))
-        .result("compaction/get", {
+        .result::<context::Usage>(usage())
+        .result::<thread::Bill>(bill())
+        .result::<compaction::Run>(run_result())
+        .result::<compaction::CompactionList>(json!({ "compactions": [summary()] }))
+        .result::<compaction::CompactionGet>({
             let mut result = run_result();
-            result["summary"] = summary();
+            set(&mut result, "summary", summary());
             result
         })
-        .result("checkpoint/view", json!({ "text": "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename the parser.", "tokens": 14, "digest": "d1", "seq": 4_321 }))
-        .result("history/expand", json!({
+        .result::<checkpoint::View>(json!({ "text": "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename the parser.", "tokens": 14, "digest": "d1", "seq": 4_321 }))
+        .result::<history::Expand>(json!({
             "items": [
                 { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Rename the parser." }] },
                 { "type": "function_call_output", "call_id": "call_1", "output": "ok" },
@@ -44,21 +47,21 @@ pub(crate) fn script() -> Script {
             "path": "/home/user/.codex/sessions/a.jsonl",
             "byte_range": [100, 900],
         }))
-        .result("message_history/lookup", json!({
+        .result::<message_history::Lookup>(json!({
             "messages": [
                 { "source": "longhaul", "log_id": "l1", "offset": 3, "at": now() - 330_000, "text": "Rename parse()\nto parse_line()." },
                 { "source": "codex", "log_id": "codex-7", "offset": 0, "at": now() - 90_000_000, "text": "Why does parse_line() fail?" },
             ],
             "logs": [], "next_cursor": "c2",
         }))
-        .result("thread/items", json!({
+        .result::<thread::Items>(json!({
             "items": [
                 { "seq": 4_318, "at": 1_763_683_200_000_i64, "kind": "user_message", "tokens": 12, "handle": "h4", "excerpt": "Rename the parser." },
                 { "seq": 4_319, "kind": "tool_output", "tokens": 12_345, "handle": "h5", "excerpt": "ok" },
             ],
             "next_seq": 4_320, "more": false,
         }))
-        .result("thread/search", json!({
+        .result::<thread::Search>(json!({
             "hits": [{
                 "source": "codex", "thread_id": THREAD, "seq": 7, "handle": "h7", "path": "/home/user/.codex/sessions/a.jsonl",
                 "line_start": 8, "line_end": 8, "byte_range": [100, 900], "at": now() - 90_000_000, "kind": "tool_output",
@@ -68,7 +71,7 @@ pub(crate) fn script() -> Script {
             "truncated": true,
             "indexed": { "state": "indexing", "items": 98_765, "files_behind": 4, "bytes": 31_000_000 },
         }))
-        .result("compaction/undo", json!({
+        .result::<compaction::Undo>(json!({
             "compaction_id": COMPACTION, "undone_at": now(), "history": [{}, {}],
             "handles": [entry("h9", 3, 70_000)], "complete": false,
         }))
@@ -92,24 +95,24 @@ fn of_archive(script: Script) -> Script {
         row(damaged, Value::Null, true),
     ];
     script
-        .result("archive/status", json!({
+        .result::<archive::Overview>(json!({
             "state": "archiving", "path": "/home/user/state/archive", "bytes": 290_000_000, "text_bytes": 2_400_000_000_u64,
             "stored_text_bytes": 2_100_000_000_u64, "threads": 300, "transcripts": 332, "gone": 41, "files_behind": 12,
             "oldest_at": now() - 90 * 86_400_000, "verified_at": now() - 200_000_000, "damaged": 1,
             "max_bytes": 5_000_000_000_u64, "max_age_days": 0, "redacts": false,
         }))
-        .result("archive/list", json!({ "threads": threads }))
-        .result("archive/verify", json!({
+        .result::<archive::ArchiveList>(json!({ "threads": threads }))
+        .result::<archive::Verify>(json!({
             "files": 31, "bytes": 290_000_000, "damaged": 1, "damaged_threads": [damaged],
         }))
-        .result("archive/forget", json!({ "removed_bytes": 2_500_000 }))
-        .on("archive/restore", move |params| {
+        .result::<archive::Forget>(json!({ "removed_bytes": 2_500_000 }))
+        .on::<archive::Restore>(move |params| {
             use longhaul_protocol::ErrorKind::{ArchiveDamaged, FileExists};
             let refused = |kind| longhaul_client::scripted::Reply::Error(longhaul_protocol::WireError::new(kind, "no"));
-            let id = params["thread_id"].as_str();
+            let id = params.thread_id.as_str();
             match id {
-                Some(OTHER) => refused(FileExists),
-                Some(id) if id == damaged => refused(ArchiveDamaged),
+                OTHER => refused(FileExists),
+                id if id == damaged => refused(ArchiveDamaged),
                 _ => longhaul_client::scripted::Reply::Result(json!({
                     "thread_id": id, "path": "/home/user/.codex/sessions/a.jsonl", "bytes": 2_500_000, "redacted": false,
                     "command": ["codex", "resume", id],
@@ -155,10 +158,10 @@ pub(crate) fn thread() -> Value {
 
 fn other() -> Value {
     let mut other = thread();
-    other["thread_id"] = json!(OTHER);
-    other["cwd"] = Value::Null;
-    other["title"] = json!("A title\nof two lines");
-    other["updated_at"] = json!(now() - 200_000_000);
+    set(&mut other, "thread_id", OTHER);
+    set(&mut other, "cwd", Value::Null);
+    set(&mut other, "title", "A title\nof two lines");
+    set(&mut other, "updated_at", now() - 200_000_000);
     other
 }
 

@@ -1,4 +1,6 @@
-use longhaul_client::scripted::Reply;
+use longhaul_client::scripted::{Reply, set};
+use longhaul_protocol::compaction::Strategy;
+use longhaul_protocol::{checkpoint, compaction, context, history, job, thread};
 use serde_json::{Value, json};
 
 use crate::Desk;
@@ -6,7 +8,7 @@ use crate::answers::{THREAD, script};
 
 #[test]
 fn default_thread_is_the_newest_of_this_folder_else_of_all() {
-    let desk = Desk::new(script().on("thread/list", |params| match params["cwd"].is_string() {
+    let desk = Desk::new(script().on::<thread::ThreadList>(|params| match params.cwd.is_some() {
         true => Reply::Result(json!({ "threads": [] })),
         false => Reply::Error(longhaul_protocol::WireError::new(
             longhaul_protocol::ErrorKind::StoreBusy,
@@ -14,15 +16,10 @@ fn default_thread_is_the_newest_of_this_folder_else_of_all() {
         )),
     }));
     desk.run(&["compact"]);
-    let lists: Vec<Value> = desk
-        .server
-        .requests()
-        .into_iter()
-        .filter(|(method, _)| method == "thread/list")
-        .map(|(_, params)| params)
-        .collect();
-    let here = desk.folder.path().canonicalize().unwrap();
-    assert_eq!(lists, [json!({ "cwd": here, "limit": 20 }), json!({ "limit": 20 })]);
+    let lists = desk.server.calls::<thread::ThreadList>().unwrap();
+    let here = desk.folder.path().canonicalize().unwrap().to_str().unwrap().to_owned();
+    let list = |cwd| thread::ThreadListParams { cwd, limit: Some(20), ..Default::default() };
+    assert_eq!(lists, [list(Some(here)), list(None)]);
 }
 
 #[test]
@@ -30,12 +27,18 @@ fn compact_syncs_and_sends_its_flags() {
     let desk = Desk::new(script());
     let done = desk.run(&["compact", THREAD, "--max-tokens", "2000", "--strategy", "checkpoint"]);
     assert_eq!(done.code, 0, "{done:?}");
-    let expected = json!({ "thread_id": THREAD, "strategy": "checkpoint", "max_tokens": 2000 });
-    assert_eq!(desk.last_params("compaction/run"), expected);
-    assert_eq!(desk.last_params("thread/sync"), json!({ "thread_id": THREAD }));
+    let expected = compaction::RunParams {
+        thread_id: Some(THREAD.to_owned()),
+        strategy: Some(Strategy::Checkpoint),
+        max_tokens: Some(2000),
+        ..Default::default()
+    };
+    assert_eq!(desk.last_params::<compaction::Run>(), expected);
+    let synced = thread::SyncParams { thread_id: Some(THREAD.to_owned()), ..Default::default() };
+    assert_eq!(desk.last_params::<thread::Sync>(), synced);
 
     desk.run(&["compact", THREAD, "--as-of", "7"]);
-    assert_eq!(desk.last_params("compaction/run")["as_of"], 7);
+    assert_eq!(desk.last_params::<compaction::Run>().as_of, Some(7));
 }
 
 #[test]
@@ -43,19 +46,19 @@ fn default_thread_skips_continuations_not_resumed() {
     let thread = |id: &str, lines: u64, continues: Option<&str>| {
         let mut thread = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": 0, "items": 0, "tokens": 0, "compactions": 0, "lines": lines, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
         if let Some(continues) = continues {
-            thread["continues"] = json!(continues);
+            set(&mut thread, "continues", continues);
         }
         thread
     };
     for (lines, expected) in [(2, THREAD), (9, "0199a213-0000-7000-8000-000000000002")] {
         let made = thread("0199a213-0000-7000-8000-000000000002", lines, Some(THREAD));
         let list = json!({ "threads": [made, thread(THREAD, 400, None)] });
-        let desk = Desk::new(script().result("thread/list", list));
-        for command in ["compact", "continue"] {
-            desk.run(&[command]);
-            let method = if command == "compact" { "compaction/run" } else { "thread/continue" };
-            assert_eq!(desk.last_params(method)["thread_id"], expected, "{command} {lines}");
-        }
+        let desk = Desk::new(script().result::<thread::ThreadList>(list));
+        desk.run(&["compact"]);
+        let compacted = desk.last_params::<compaction::Run>().thread_id;
+        assert_eq!(compacted.as_deref(), Some(expected), "{lines}");
+        desk.run(&["continue"]);
+        assert_eq!(desk.last_params::<thread::Continue>().thread_id, expected, "{lines}");
     }
 }
 
@@ -66,8 +69,8 @@ fn compact_sends_the_prompt_file() {
     std::fs::write(&file, "List what was done in {cwd}.").unwrap();
     let done = desk.run(&["compact", THREAD, "--prompt", file.to_str().unwrap()]);
     assert_eq!(done.code, 0, "{done:?}");
-    let sent = desk.last_params("compaction/run")["templates"].clone();
-    assert_eq!(sent, json!({ "summary_prompt": "List what was done in {cwd}." }));
+    let sent = desk.last_params::<compaction::Run>().templates.unwrap().summary_prompt;
+    assert_eq!(sent.as_deref(), Some("List what was done in {cwd}."));
 
     let done = desk.run(&["compact", THREAD, "--prompt", "nowhere.md"]);
     assert_eq!(done.code, 64, "{done:?}");
@@ -78,7 +81,7 @@ fn compact_sends_the_prompt_file() {
 #[test]
 fn ambiguous_id_lists_candidates() {
     use longhaul_protocol::{ErrorKind, WireError};
-    let desk = Desk::new(script().on("thread/get", |_| {
+    let desk = Desk::new(script().on::<thread::ThreadGet>(|_| {
         let message = "thread \"0199a213\" could be 2 of them";
         let error =
             WireError::new(ErrorKind::Ambiguous, message).with_hint("give more of it: a, b");
@@ -87,15 +90,15 @@ fn ambiguous_id_lists_candidates() {
     let done = desk.run(&["thread", "show", "0199a213"]);
     assert_eq!(done.code, 64, "{done:?}");
     assert!(done.stderr.contains("could be 2 of them\nhint: give more of it: a, b"), "{done:?}");
-    assert_eq!(desk.last_params("thread/get")["thread_id"], "0199a213");
+    assert_eq!(desk.last_params::<thread::ThreadGet>().thread_id, "0199a213");
     let json = desk.run(&["thread", "show", "0199a213", "--json"]);
     assert!(json.stderr.contains(r#""candidates":["a","b"]"#), "{json:?}");
 }
 
 #[test]
 fn updates_are_applied_in_order_until_one_is_rejected() {
-    let desk = Desk::new(script().on("checkpoint/apply", |params| {
-        Reply::Result(match params["update"]["kind"] == "plan" {
+    let desk = Desk::new(script().on::<checkpoint::Apply>(|params| {
+        Reply::Result(match matches!(params.update, checkpoint::Update::Plan(_)) {
             true => json!({ "accepted": true, "seq": 7 }),
             false => json!({ "accepted": false, "rule": "evidence", "reason": "no such call", "hint": "name one", "seq": 7 }),
         })
@@ -130,7 +133,7 @@ fn checkpoint_is_exported_to_a_file_or_stdout() {
         "facts": {}, "recent_artifacts": ["/w/a.rs"], "requests": [], "errors": [],
     });
     let state = json!({ "checkpoint": document, "seq": 7, "digest": "d" });
-    let desk = Desk::new(script().result("checkpoint/get", state));
+    let desk = Desk::new(script().result::<checkpoint::CheckpointGet>(state));
     let done = desk.run(&["checkpoint", "export", THREAD]);
     assert_eq!(done.code, 0, "{done:?}");
     let expected = json!({
@@ -138,7 +141,7 @@ fn checkpoint_is_exported_to_a_file_or_stdout() {
         "artifacts": { "a.rs": { "uri": "a.rs", "kind": "file", "lastObservedSeq": 3 } },
         "facts": {}, "recentArtifacts": ["a.rs"],
     });
-    assert_eq!(serde_json::from_str::<Value>(&done.stdout).unwrap(), expected);
+    assert_eq!(done.json(), expected);
     let file = desk.folder.path().join("checkpoint_v1.json");
     let to_file = desk.run(&["checkpoint", "export", THREAD, "--output", file.to_str().unwrap()]);
     assert_eq!((to_file.code, to_file.stdout.as_str()), (0, ""), "{to_file:?}");
@@ -153,20 +156,20 @@ fn number_is_an_item_of_the_named_or_newest_thread() {
     {
         let done = desk.run(args);
         assert_eq!(done.code, 0, "{done:?}");
-        let params = desk.last_params("history/expand");
-        assert_eq!((&params["handle"], &params["thread_id"]), (&json!(args[1]), &json!(thread)));
+        let params = desk.last_params::<history::Expand>();
+        assert_eq!((params.handle.as_str(), params.thread_id.as_deref()), (args[1], Some(thread)));
     }
     desk.run(&["usage", THREAD, "--as-of", "#42"]);
-    assert_eq!(desk.last_params("context/usage")["as_of"], 42);
+    assert_eq!(desk.last_params::<context::Usage>().as_of, Some(42));
 }
 
 #[test]
 fn job_is_named_by_its_kind_or_a_prefix() {
-    let desk = Desk::new(script().on("job/list", |params| {
+    let desk = Desk::new(script().on::<job::JobList>(|params| {
         let job = |name: &str| {
-            json!({ "job": name, "kind": params["kind"], "subject": "", "state": "done", "epoch": 1, "attempts": 0, "priority": 0, "is_pending": false, "created_at": 0, "updated_at": 0 })
+            json!({ "job": name, "kind": params.kind, "subject": "", "state": "done", "epoch": 1, "attempts": 0, "priority": 0, "is_pending": false, "created_at": 0, "updated_at": 0 })
         };
-        let jobs = match params["kind"].as_str() {
+        let jobs = match params.kind.as_deref() {
             Some("extract") => vec![job("extract/0199a213"), job("extract/0199a2")],
             Some("consolidate") => vec![job("consolidate/")],
             _ => Vec::new(),
@@ -182,7 +185,7 @@ fn job_is_named_by_its_kind_or_a_prefix() {
     ] {
         let done = desk.run(&["job", "retry", named]);
         assert_eq!(done.code, 0, "{done:?}");
-        assert_eq!(desk.last_params("job/retry")["job"], expected, "{named}");
+        assert_eq!(desk.last_params::<job::Retry>().job, expected, "{named}");
     }
     let done = desk.run(&["job", "why", "extract/0"]);
     assert_eq!(done.code, 64, "{done:?}");
@@ -191,13 +194,14 @@ fn job_is_named_by_its_kind_or_a_prefix() {
 
 #[test]
 fn expand_prints_all_pages_but_one_with_json() {
-    let pages = |params: &Value| {
-        let page = json!({ "items": [{ "type": "x" }], "path": "p", "byte_range": [0, 1] });
-        let mut first = page.clone();
-        first["next_cursor"] = json!("c2");
-        Reply::Result(if params["cursor"] == "c2" { page } else { first })
+    let pages = |params: history::ExpandParams| {
+        let mut page = json!({ "items": [{ "type": "x" }], "path": "p", "byte_range": [0, 1] });
+        if params.cursor.is_none() {
+            set(&mut page, "next_cursor", "c2");
+        }
+        Reply::Result(page)
     };
-    let desk = Desk::new(script().on("history/expand", pages));
+    let desk = Desk::new(script().on::<history::Expand>(pages));
     assert_eq!(desk.run(&["expand", "h1"]).stdout.matches("bytes 0 to 1").count(), 2);
     assert_eq!(desk.run(&["expand", "h1", "--json"]).stdout.lines().count(), 1);
 }
@@ -206,10 +210,9 @@ fn expand_prints_all_pages_but_one_with_json() {
 fn expand_keeps_the_json_text_of_items() {
     let raw = r#"{"zeta":1.10,"alpha":12345678901234567890123,"text":"a\/b"}"#;
     let answer = format!(r#"{{"items":[{raw}],"path":"p","byte_range":[0,1]}}"#);
-    let line = move |_: &Value| {
-        Reply::Lines(vec![format!(r#"{{"jsonrpc":"2.0","id":1,"result":{answer}}}"#)])
-    };
-    let done = Desk::new(script().on("history/expand", line)).run(&["expand", "t#1", "--json"]);
+    let line =
+        move |_| Reply::Lines(vec![format!(r#"{{"jsonrpc":"2.0","id":1,"result":{answer}}}"#)]);
+    let done = Desk::new(script().on::<history::Expand>(line)).run(&["expand", "t#1", "--json"]);
     assert!(done.stdout.contains(raw), "{done:?}");
 }
 
@@ -222,33 +225,32 @@ fn append(desk: &Desk, input: &str, args: &[&str]) -> crate::Done {
 }
 
 /// Every `thread/append`: number of items, first and last id, expected seq.
-fn batches(desk: &Desk) -> Vec<(usize, Value, Value, Value)> {
-    let of_append = desk.server.requests().into_iter().filter(|(name, _)| name == "thread/append");
-    let shown = of_append.map(|(_, params)| {
-        let items = params["items"].as_array().unwrap();
-        let id = |item: Option<&Value>| item.map_or(Value::Null, |i| i["client_item_id"].clone());
-        (items.len(), id(items.first()), id(items.last()), params["expected_seq"].clone())
-    });
-    shown.collect()
+fn batches(desk: &Desk) -> Vec<(usize, String, String, Option<u64>)> {
+    let shown = |params: thread::AppendParams| {
+        let id = |item: Option<&thread::AppendItem>| item.unwrap().client_item_id.clone();
+        let items = &params.items;
+        (items.len(), id(items.first()), id(items.last()), params.expected_seq)
+    };
+    desk.server.calls::<thread::Append>().unwrap().into_iter().map(shown).collect()
 }
 
 #[test]
 fn append_sends_consecutive_batches() {
     let answer = json!({ "thread_id": THREAD, "seq": 70, "offset": 9, "appended": 2, "duplicates": 1, "redacted": 1 });
-    let desk = Desk::new(script().result("thread/append", answer));
+    let desk = Desk::new(script().result::<thread::Append>(answer));
     let item = "{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\"}\n";
     let done = append(&desk, &item.repeat(300), &["--ids", "chat", "--expected-seq", "7"]);
     assert_eq!(done.stdout, "appended 4 items, 2 already there, 2 secrets replaced, seq 70\n");
     let expected = [
-        (256, json!("chat-1"), json!("chat-256"), json!(7)),
-        (44, json!("chat-257"), json!("chat-300"), json!(70)),
+        (256, "chat-1".to_owned(), "chat-256".to_owned(), Some(7)),
+        (44, "chat-257".to_owned(), "chat-300".to_owned(), Some(70)),
     ];
     assert_eq!(batches(&desk), expected);
     // The last line needs no newline, and blank lines are skipped.
     let desk = Desk::new(script());
     let lines = format!("\n{{\"client_item_id\":\"a\",\"item\":{}}}", item.trim());
     assert_eq!(append(&desk, &lines, &[]).code, 0);
-    assert_eq!(batches(&desk), [(1, json!("a"), json!("a"), Value::Null)]);
+    assert_eq!(batches(&desk), [(1, "a".to_owned(), "a".to_owned(), None)]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use longhaul_client::scripted::{field, text_at};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept};
 
@@ -73,14 +74,14 @@ fn serve(
     loop {
         let Message::Text(request) = frames.read().ok()? else { return None };
         let request: Value = serde_json::from_str(&request).unwrap();
-        let method = request["method"].as_str().unwrap().to_owned();
+        let method = text_at(&request, "method").to_owned();
         let count = {
             let mut calls = calls.lock().unwrap();
             calls.push(method.clone());
             calls.iter().filter(|called| **called == method).count()
         };
         let is_now = |at: &(&str, usize, ServerFailure)| at.0 == method && at.1 == count;
-        let answer = json!({ "id": request["id"], "result": result(&method) }).to_string();
+        let answer = json!({ "id": request.get("id"), "result": result(&method) }).to_string();
         match failure.filter(is_now).map(|(.., failure)| failure) {
             Some(ServerFailure::ClosedAfterAnswer) => {
                 send(&mut frames, &answer)?;
@@ -128,7 +129,7 @@ fn spoil(mut frames: WebSocket<UnixStream>, request: &Value, failure: ServerFail
         ServerFailure::Refused => {
             let message = format!("\u{1b}[31mno\u{1b}[0m\n{}", "x".repeat(100_000));
             let error = json!({ "code": -32000, "message": message });
-            send(&mut frames, &json!({ "id": request["id"], "error": error }).to_string())?;
+            send(&mut frames, &json!({ "id": field(request, "id"), "error": error }).to_string())?;
             drop(frames.read());
         }
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use longhaul_client::scripted::{field, text_at};
 
 use crate::{program, run};
 
@@ -52,12 +52,12 @@ fn compressed_session_is_measured_and_no_files_remain() {
     eval.env("HOME", home.path()).env("TMPDIR", &temporary);
     let done = run(eval.args(["eval", "--json", "--budgets", "1000"]).arg(&sessions));
     assert_eq!(done.code, 0, "{done:?}");
-    let report: Value = serde_json::from_str(&done.stdout).unwrap();
-    let measures = report["measures"].as_array().unwrap();
-    let measure = measures.iter().find(|measure| measure["view"] == "longhaul").unwrap();
-    assert!(measure["bfr"].as_f64().unwrap() > 50.0, "{measure}");
-    assert_eq!(report["corpus"]["cuts"], 1, "only one cut of the sample needs enough names");
-    assert_eq!(report["corpus"]["failed_view_count"], 0, "{done:?}");
+    let report = done.json();
+    let measures = field(&report, "measures").as_array().unwrap();
+    let measure = measures.iter().find(|measure| text_at(measure, "view") == "longhaul").unwrap();
+    assert!(field(measure, "bfr").as_f64().unwrap() > 50.0, "{measure}");
+    assert_eq!(field(&report, "corpus.cuts"), 1, "only one cut of the sample needs enough names");
+    assert_eq!(field(&report, "corpus.failed_view_count"), 0, "{done:?}");
 
     assert_eq!(files_below(home.path()), [packed], "the daemon's folder is gone");
 }

@@ -1,13 +1,14 @@
-use longhaul_client::scripted::Reply;
+use longhaul_client::scripted::{Reply, field, set, text_at};
 use longhaul_protocol::{ErrorKind, WireError};
+use longhaul_protocol::{compaction, daemon, history, job, policy};
 use serde_json::{Value, json};
 
 use crate::answers::{THREAD, script, summary};
 use crate::{Desk, program, run};
 
 fn refused(kind: ErrorKind) -> crate::Done {
-    let answer = move |_: &Value| Reply::Error(WireError::new(kind, "the daemon's message"));
-    Desk::new(script().on("compaction/run", answer)).run(&["compact", THREAD])
+    let answer = move |_| Reply::Error(WireError::new(kind, "the daemon's message"));
+    Desk::new(script().on::<compaction::Run>(answer)).run(&["compact", THREAD])
 }
 
 #[test]
@@ -64,10 +65,10 @@ fn unresponsive_daemon_is_reported_with_its_process() {
 
 #[test]
 fn errors_are_json_with_json_flag() {
-    let answer = |_: &Value| Reply::Error(WireError::new(ErrorKind::StoreBusy, "busy"));
-    let done = Desk::new(script().on("daemon/status", answer)).run(&["status", "--json"]);
+    let answer = |_| Reply::Error(WireError::new(ErrorKind::StoreBusy, "busy"));
+    let done = Desk::new(script().on::<daemon::Status>(answer)).run(&["status", "--json"]);
     let error: Value = serde_json::from_str(&done.stderr).unwrap();
-    assert_eq!((&error["error"]["data"]["retry"], done.code), (&Value::from("backoff"), 75));
+    assert_eq!((text_at(&error, "error.data.retry"), done.code), ("backoff", 75));
     assert_eq!(done.stdout, "");
 }
 
@@ -77,8 +78,8 @@ fn usage_errors_are_json_with_json_flag() {
     for args in [&["compact", "--max-tokens", "many", "--json"][..], &["--json", "frobnicate"]] {
         let done = run(program(folder.path()).args(args));
         let error: Value = serde_json::from_str(&done.stderr).unwrap();
-        assert_eq!((done.code, &error["exit"]), (64, &json!(64)), "{done:?}");
-        let message = error["error"]["message"].as_str().unwrap();
+        assert_eq!((done.code, field(&error, "exit")), (64, &json!(64)), "{done:?}");
+        let message = text_at(&error, "error.message");
         assert!(message.contains("many") || message.contains("frobnicate"), "{message}");
         assert!(!message.starts_with("error"), "{message}");
     }
@@ -86,21 +87,20 @@ fn usage_errors_are_json_with_json_flag() {
 
 #[test]
 fn unknown_job_kind_lists_the_kinds() {
-    let answer = |_: &Value| {
+    let answer = |_| {
         let message = "params.kind: one of extract, prune";
         Reply::Error(WireError::new(ErrorKind::InvalidParams, message))
     };
-    let done = Desk::new(script().on("job/list", answer)).run(&["job", "why", "nonsense"]);
+    let done = Desk::new(script().on::<job::JobList>(answer)).run(&["job", "why", "nonsense"]);
     assert_eq!(done.code, 64, "{done:?}");
     assert_eq!(
         done.stderr,
         "error: \"nonsense\" is not a job\n\
          hint: a name is KIND or KIND/SUBJECT; the kinds are extract, prune\n",
     );
-    let answer = |_: &Value| {
-        Reply::Error(WireError::new(ErrorKind::InvalidParams, "params.handle: no handle"))
-    };
-    let done = Desk::new(script().on("history/expand", answer)).run(&["expand", "nonsense"]);
+    let answer =
+        |_| Reply::Error(WireError::new(ErrorKind::InvalidParams, "params.handle: no handle"));
+    let done = Desk::new(script().on::<history::Expand>(answer)).run(&["expand", "nonsense"]);
     assert!(done.stderr.starts_with("error: handle: no handle\n"), "{done:?}");
 }
 
@@ -108,19 +108,19 @@ fn unknown_job_kind_lists_the_kinds() {
 fn repeated_undo_undoes_the_one_before_until_none_is_left() {
     let row = |id: &str, is_undone: bool| {
         let mut row = summary();
-        row["compaction_id"] = json!(id);
-        row["undone_at"] = if is_undone { json!(1) } else { Value::Null };
+        set(&mut row, "compaction_id", id);
+        set(&mut row, "undone_at", if is_undone { json!(1) } else { Value::Null });
         row
     };
     for (undone, expected) in
         [([false, false], Some("cmp_b")), ([true, false], Some("cmp_a")), ([true, true], None)]
     {
         let rows = json!({ "compactions": [row("cmp_b", undone[0]), row("cmp_a", undone[1])] });
-        let desk = Desk::new(script().result("compaction/list", rows));
+        let desk = Desk::new(script().result::<compaction::CompactionList>(rows));
         let done = desk.run(&["compact", THREAD, "--undo"]);
         match expected {
             Some(id) => {
-                assert_eq!(desk.last_params("compaction/undo")["compaction_id"], id, "{done:?}");
+                assert_eq!(desk.last_params::<compaction::Undo>().compaction_id, id, "{done:?}");
             }
             None => assert_eq!(
                 (done.code, done.stderr.as_str()),
@@ -150,7 +150,7 @@ fn invalid_policy_fails_its_check() {
             "policy": "default", "key": "wait_ms", "reason": "5 is out of bounds", "is_fatal": is_fatal,
         });
         let checked = json!({ "policies": [], "problems": [problem] });
-        let done = Desk::new(script().result("policy/check", checked)).run(&["policy", "check"]);
+        let done = Desk::new(script().result::<policy::Check>(checked)).run(&["policy", "check"]);
         assert_eq!(done.code, code, "{done:?}");
         assert!(done.stdout.contains("default wait_ms: 5 is out of bounds"), "{done:?}");
     }

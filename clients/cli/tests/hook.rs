@@ -2,8 +2,11 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, set, text_at};
+use longhaul_protocol::compaction::{AgentStep, Strategy, Trigger};
+use longhaul_protocol::policy::StepEvent;
 use longhaul_protocol::{ErrorKind, WireError};
+use longhaul_protocol::{checkpoint, compaction, context, history, memory, policy, thread};
 use serde_json::{Value, json};
 
 use crate::answers::{COMPACTION, script};
@@ -37,7 +40,7 @@ impl Desk {
         payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let done = self.hook_with(&[event, "--agent", "claude"], &payload.to_string());
         assert_eq!(done.code, 0, "{done:?}");
-        serde_json::from_str(&done.stdout).unwrap()
+        done.json()
     }
 
     /// The plugin's request before a compaction.
@@ -46,7 +49,7 @@ impl Desk {
         payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let done = self.hook_with(&["SessionCompact", "--agent", "claude"], &payload.to_string());
         assert_eq!(done.code, 0, "{done:?}");
-        serde_json::from_str(&done.stdout).unwrap()
+        done.json()
     }
 
     fn hook_with(&self, args: &[&str], payload: &str) -> Done {
@@ -75,11 +78,10 @@ impl Desk {
 /// The context for the model; asserts that the answer has nothing else.
 fn context(done: &Done, event: &str) -> String {
     assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
-    let answer: Value = serde_json::from_str(&done.stdout).unwrap();
+    let answer = done.json();
     assert_eq!(answer.as_object().unwrap().len(), 1, "{answer}");
-    let specific = &answer["hookSpecificOutput"];
-    assert_eq!(specific["hookEventName"], event);
-    let text = specific["additionalContext"].as_str().unwrap();
+    assert_eq!(text_at(&answer, "hookSpecificOutput.hookEventName"), event);
+    let text = text_at(&answer, "hookSpecificOutput.additionalContext");
     assert!(text.starts_with("<longhaul_context about="), "{text}");
     assert!(text.ends_with("</longhaul_context>"), "{text}");
     text.to_owned()
@@ -87,12 +89,11 @@ fn context(done: &Done, event: &str) -> String {
 
 fn with_memory(script: Script) -> Script {
     script
-        .result(
-            "memory/summary",
+        .result::<memory::Summary>(
             json!({ "text": "Use `just test`.", "tokens": 4, "generation": 1 }),
         )
-        .result("memory/cite", json!({ "kinds": [], "thread_ids": [] }))
-        .result("policy/step", stepped(&json!([])))
+        .result::<memory::Cite>(json!({ "kinds": [], "thread_ids": [] }))
+        .result::<policy::Step>(stepped(&json!([])))
 }
 
 /// An answer of `policy/step` with these effects.
@@ -116,13 +117,13 @@ fn session_start_after_a_compaction_has_checkpoint_and_memory() {
     let text = context(&done, "SessionStart");
     assert!(text.contains("- Rename the parser."), "{text}");
     assert!(text.contains("remembers from earlier threads:\n\nUse `just test`.\n</"), "{text}");
-    assert_eq!(desk.last_params("thread/sync")["path"], CODEX);
-    let view = desk.last_params("checkpoint/view")["max_tokens"].as_u64().unwrap();
-    let memory = desk.last_params("memory/summary");
-    assert_eq!(memory["cwd"], "/home/user/parser");
+    assert_eq!(desk.last_params::<thread::Sync>().path.as_deref(), Some(CODEX));
+    let view = desk.last_params::<checkpoint::View>().max_tokens.unwrap();
+    let memory = desk.last_params::<memory::Summary>();
+    assert_eq!(memory.cwd.as_deref(), Some("/home/user/parser"));
     // Codex moves longer context into a file.
-    assert_eq!(memory["brief"], true);
-    assert!(view + memory["max_tokens"].as_u64().unwrap() <= 2_400);
+    assert_eq!(memory.brief, Some(true));
+    assert!(view + memory.max_tokens.unwrap() <= 2_400);
 }
 
 /// The last items of a thread, oldest first: kind and excerpt.
@@ -153,7 +154,8 @@ fn resume_with_a_compaction_gets_one_checkpoint() {
         ("compact", &[("context", ours), compacted], Some("compaction")),
     ] {
         let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
-        let script = script().result("memory/summary", nothing).result("thread/items", ending(end));
+        let script =
+            script().result::<memory::Summary>(nothing).result::<thread::Items>(ending(end));
         let desk = Desk::of_agents(script);
         let done = desk.hook(&payload("SessionStart", &json!({ "source": source })));
         match about {
@@ -162,8 +164,9 @@ fn resume_with_a_compaction_gets_one_checkpoint() {
                 let text = context(&done, "SessionStart");
                 assert!(text.contains(&format!("about=\"{about}\"")), "{source} {end:?}: {text}");
                 assert_eq!(text.matches("- Rename the parser.").count(), 1, "{text}");
-                let tokens = &desk.last_params("checkpoint/view")["max_tokens"];
-                assert_eq!(tokens, if about == "resume" { 1_000 } else { 1_700 }, "{end:?}");
+                let tokens = if about == "resume" { 1_000 } else { 1_700 };
+                let asked = desk.last_params::<checkpoint::View>();
+                assert_eq!(asked.max_tokens, Some(tokens), "{end:?}");
             }
         }
     }
@@ -184,7 +187,7 @@ fn guide_explains_the_words_of_the_view() {
 #[test]
 fn new_thread_without_memory_gets_nothing() {
     let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
-    let desk = Desk::of_agents(script().result("memory/summary", nothing));
+    let desk = Desk::of_agents(script().result::<memory::Summary>(nothing));
     let done = desk.hook(&payload("SessionStart", &json!({ "source": "startup" })));
     assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
     let resumed = desk.hook(&payload("SessionStart", &json!({ "source": "resume" })));
@@ -206,8 +209,8 @@ fn resume_with_a_cold_cache_shows_both_prices() {
         (Value::Null, false),
     ] {
         let mut usage = crate::answers::usage();
-        usage["resume"] = price;
-        let desk = Desk::of_agents(script().result("context/usage", usage));
+        set(&mut usage, "resume", price);
+        let desk = Desk::of_agents(script().result::<context::Usage>(usage));
         let done = desk.hook(&payload("SessionStart", &json!({ "source": "resume" })));
         let line = "longhaul: the prompt cache is cold after 3 h. The next request sends 182k tokens uncached \
                     (0.91 USD); `longhaul continue 0198";
@@ -220,18 +223,19 @@ fn resume_with_a_cold_cache_shows_both_prices() {
 fn pre_compact_records_the_state_and_tells_the_person() {
     let desk = Desk::of_agents(script());
     let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "auto" })));
-    let answer: Value = serde_json::from_str(&done.stdout).unwrap();
+    let answer = done.json();
     // Codex accepts no other member for this event.
     assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["systemMessage"]);
-    assert!(answer["systemMessage"].as_str().unwrap().contains(COMPACTION), "{answer}");
-    let asked = desk.last_params("compaction/run");
-    assert_eq!((&asked["strategy"], &asked["trigger"]), (&json!("checkpoint"), &json!("auto")));
-    assert_eq!(asked["agent_step"], "announced", "shares one record with the answer");
+    assert!(text_at(&answer, "systemMessage").contains(COMPACTION), "{answer}");
+    let asked = desk.last_params::<compaction::Run>();
+    assert_eq!(asked.strategy, Some(Strategy::Checkpoint));
+    assert_eq!(asked.trigger, Some(Trigger::Auto));
+    assert_eq!(asked.agent_step, Some(AgentStep::Announced), "shares one record with the answer");
     let named = json!({ "trigger": "manual", "custom_instructions": " the lexer\n" });
     desk.hook(&payload("PreCompact", &named));
-    assert_eq!(desk.last_params("compaction/run")["focus"], "the lexer");
-    let worthless = |_: &Value| Reply::Error(WireError::new(ErrorKind::NotWorthwhile, "too short"));
-    let desk = Desk::of_agents(script().on("compaction/run", worthless));
+    assert_eq!(desk.last_params::<compaction::Run>().focus.as_deref(), Some("the lexer"));
+    let worthless = |_| Reply::Error(WireError::new(ErrorKind::NotWorthwhile, "too short"));
+    let desk = Desk::of_agents(script().on::<compaction::Run>(worthless));
     let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "manual" })));
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
 }
@@ -241,12 +245,12 @@ fn nearly_full_known_window_is_announced() {
     for (used, is_known, is_told) in
         [(10_000, true, false), (200_000, true, true), (470_000, false, false)]
     {
-        let desk = Desk::of_agents(script().on("context/usage", move |_| {
+        let desk = Desk::of_agents(script().on::<context::Usage>(move |_| {
             let mut usage = crate::answers::usage();
-            usage["tokens"]["used"] = used.into();
-            usage["window"]["tokens"] = 240_000.into();
-            usage["window"]["trigger"] = 216_000.into();
-            usage["window"]["is_known"] = is_known.into();
+            set(&mut usage, "tokens.used", used);
+            set(&mut usage, "window.tokens", 240_000);
+            set(&mut usage, "window.trigger", 216_000);
+            set(&mut usage, "window.is_known", is_known);
             Reply::Result(usage)
         }));
         let done = desk.hook(&payload("UserPromptSubmit", &json!({ "prompt": "go on" })));
@@ -264,7 +268,7 @@ fn stop_cites_the_memory_that_the_answer_used() {
     let desk = Desk::of_agents(with_memory(script()));
     let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
     assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
-    assert_eq!(desk.last_params("memory/cite")["answer"], "Done.");
+    assert_eq!(desk.last_params::<memory::Cite>().answer.as_deref(), Some("Done."));
 }
 
 #[test]
@@ -274,18 +278,21 @@ fn stop_shows_the_advice_of_the_policy() {
         (json!([{ "effect": "notify", "text": text }]), format!("longhaul: {text} (/compact)")),
         (json!([]), String::new()),
     ] {
-        let desk = Desk::of_agents(with_memory(script()).result("policy/step", stepped(&effects)));
+        let desk = Desk::of_agents(with_memory(script()).result::<policy::Step>(stepped(&effects)));
         let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
         assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
-        let event = &desk.last_params("policy/step")["event"];
         // A hook cannot compact, so it only notifies.
-        let event_sent = json!({ "kind": "turn_ended", "message": "Done.", "notify_only": true });
-        assert_eq!(event, &event_sent);
+        let expected_event = StepEvent::TurnEnded {
+            message: Some("Done.".to_owned()),
+            boundaries: None,
+            notify_only: Some(true),
+            compact_only: None,
+        };
+        assert_eq!(desk.last_params::<policy::Step>().event, expected_event);
         match expected.as_str() {
             "" => assert_eq!(done.stdout, ""),
             expected => {
-                let answer: Value = serde_json::from_str(&done.stdout).unwrap();
-                assert_eq!(answer, json!({ "systemMessage": expected }));
+                assert_eq!(done.json(), json!({ "systemMessage": expected }));
             }
         }
     }
@@ -295,15 +302,15 @@ fn stop_shows_the_advice_of_the_policy() {
 fn failures_never_stop_the_agent() {
     let script = || {
         let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
-        script().result("memory/summary", nothing)
+        script().result::<memory::Summary>(nothing)
     };
     // A daemon that does not answer, one that disconnects, one that rejects.
-    let silent = || script().on("checkpoint/view", |_| Reply::Lines(Vec::new()));
+    let silent = || script().on::<checkpoint::View>(|_| Reply::Lines(Vec::new()));
     let closing =
-        || script().on("thread/sync", |_| Reply::Close).on("checkpoint/view", |_| Reply::Close);
+        || script().on::<thread::Sync>(|_| Reply::Close).on::<checkpoint::View>(|_| Reply::Close);
     let refusing = || {
-        let refuse = |_: &Value| Reply::Error(WireError::new(ErrorKind::Internal, "a defect"));
-        script().on("checkpoint/view", refuse)
+        let refuse = |_| Reply::Error(WireError::new(ErrorKind::Internal, "a defect"));
+        script().on::<checkpoint::View>(refuse)
     };
     let compacted = payload("SessionStart", &json!({ "source": "compact" }));
     for script in [silent(), closing(), refusing()] {
@@ -330,9 +337,10 @@ fn compaction_by_the_gateway_gets_no_second_checkpoint() {
     let event_sent = |content: &str| {
         let made = json!({ "type": "compaction", "encrypted_content": content });
         let script = with_memory(script())
-            .result("thread/items", json!({ "items": [compaction], "next_seq": 10, "more": false }))
-            .result(
-                "history/expand",
+            .result::<thread::Items>(
+                json!({ "items": [compaction], "next_seq": 10, "more": false }),
+            )
+            .result::<history::Expand>(
                 json!({ "items": [made], "path": "/r", "byte_range": [0, 9] }),
             );
         let desk = Desk::of_agents(script);
@@ -350,7 +358,7 @@ fn compaction_by_the_gateway_gets_no_second_checkpoint() {
 #[test]
 fn plugin_compacts_for_the_policy_and_reports_the_outcome() {
     let compact = json!([{ "effect": "compact", "packet": "the words" }]);
-    let desk = Desk::of_agents(script().result("policy/step", stepped(&compact)));
+    let desk = Desk::of_agents(script().result::<policy::Step>(stepped(&compact)));
     let expected = json!({ "last_assistant_message": "Done.", "context_window": 200_000, "context_tokens": 90_000 });
     let answer = desk.turn("TurnComplete", &expected);
     assert_eq!(
@@ -358,34 +366,35 @@ fn plugin_compacts_for_the_policy_and_reports_the_outcome() {
         json!({ "protocol": 1, "compact": true, "mid_turn": false }),
         "the packet stays with the daemon"
     );
-    let asked = desk.last_params("policy/step");
-    assert_eq!(
-        asked["event"],
-        json!({ "kind": "turn_ended", "message": "Done.", "compact_only": true })
-    );
-    assert_eq!(asked["context_window"], Value::Null, "the daemon keeps the agent's report");
-    let synced = desk.last_params("thread/sync");
-    assert_eq!(synced["path"], CLAUDE);
-    assert_eq!(
-        (&synced["context_window"], &synced["context_tokens"]),
-        (&json!(200_000), &json!(90_000))
-    );
+    let asked = desk.last_params::<policy::Step>();
+    let expected_event = StepEvent::TurnEnded {
+        message: Some("Done.".to_owned()),
+        boundaries: None,
+        notify_only: None,
+        compact_only: Some(true),
+    };
+    assert_eq!(asked.event, expected_event);
+    assert_eq!(asked.context_window, None, "the daemon keeps the agent's report");
+    let synced = desk.last_params::<thread::Sync>();
+    assert_eq!(synced.path.as_deref(), Some(CLAUDE));
+    assert_eq!((synced.context_window, synced.context_tokens), (Some(200_000), Some(90_000)));
 
     let warn = json!([{ "effect": "warn", "text": "the compaction failed: a turn is running" }]);
-    let desk = Desk::of_agents(script().result("policy/step", stepped(&warn)));
+    let desk = Desk::of_agents(script().result::<policy::Step>(stepped(&warn)));
     let answer = desk.turn("CompactionEnded", &json!({ "not_made": "a turn is running" }));
-    assert_eq!(answer["text"], "longhaul: the compaction failed: a turn is running");
-    assert_eq!(answer["compact"], false);
-    let event = &desk.last_params("policy/step")["event"];
-    assert_eq!(event, &json!({ "kind": "compaction_ended", "reason": "a turn is running" }));
+    assert_eq!(text_at(&answer, "text"), "longhaul: the compaction failed: a turn is running");
+    assert_eq!(field(&answer, "compact"), false);
+    let reason = Some("a turn is running".to_owned());
+    let expected_event = StepEvent::CompactionEnded { tokens_after: None, reason };
+    assert_eq!(desk.last_params::<policy::Step>().event, expected_event);
     // In the middle of a turn; the setting is passed on, so that the plugin asks again.
     let mut stepped_mid_turn = stepped_in("auto", &compact);
-    stepped_mid_turn["watcher"]["mid_turn"] = true.into();
-    let desk = Desk::of_agents(script().result("policy/step", stepped_mid_turn));
+    set(&mut stepped_mid_turn, "watcher.mid_turn", true);
+    let desk = Desk::of_agents(script().result::<policy::Step>(stepped_mid_turn));
     let answer = desk.turn("ToolsComplete", &json!({ "context_window": 200_000 }));
     assert_eq!(answer, json!({ "protocol": 1, "compact": true, "mid_turn": true }));
-    let event = &desk.last_params("policy/step")["event"];
-    assert_eq!(event, &json!({ "kind": "mid_turn", "compact_only": true }));
+    let expected_event = StepEvent::MidTurn { boundaries: None, compact_only: Some(true) };
+    assert_eq!(desk.last_params::<policy::Step>().event, expected_event);
     // No daemon, or a plugin of another version: do nothing.
     let away = Desk::new(script());
     assert_eq!(away.turn("TurnComplete", &json!({})), json!({ "protocol": 1, "compact": false }));
@@ -401,7 +410,7 @@ fn stop_leaves_the_policy_to_the_plugin() {
     for (mode, has_plugin, is_told) in
         [("auto", true, false), ("auto", false, true), ("suggest", true, true)]
     {
-        let script = with_memory(script()).result("policy/step", stepped_in(mode, &notify));
+        let script = with_memory(script()).result::<policy::Step>(stepped_in(mode, &notify));
         let desk = Desk::of_agents(script);
         if has_plugin {
             let settings = json!({ "enabledPlugins": { "longhaul@longhaul": true } });

@@ -2,6 +2,7 @@
 
 use longhaul_client::scripted::Reply;
 use longhaul_printable::is_hidden;
+use longhaul_protocol::{history, thread};
 use serde_json::{Value, json};
 
 use crate::answers::{COMPACTION, THREAD, script};
@@ -121,7 +122,7 @@ fn desk() -> Desk {
         "thread_id": THREAD, "seq": 9, "base": { "kind": "start", "seq": 0 }, "items": [item, call],
         "origins": [origin, origin], "tokens": 6,
     });
-    let script = script().result("history/get", history).changed(poisoned);
+    let script = script().result::<history::HistoryGet>(history).changed(poisoned);
     let desk = Desk::new(script);
     std::fs::write(desk.folder.path().join("Cargo.toml"), "text\n").unwrap();
     desk
@@ -161,7 +162,8 @@ fn errors_are_printed_without_hidden_characters() {
         longhaul_protocol::ErrorKind::ThreadNotFound,
         format!("no thread {HOSTILE}"),
     );
-    let script = script().on("thread/get", move |_| Reply::Error(error.clone().with_hint(HOSTILE)));
+    let script =
+        script().on::<thread::ThreadGet>(move |_| Reply::Error(error.clone().with_hint(HOSTILE)));
     let desk = Desk::new(script);
     for more in [&["--color", "always"][..], &["--json"]] {
         let done = desk.run(&[&["thread", "show", THREAD], more].concat());
@@ -175,7 +177,7 @@ fn errors_are_printed_without_hidden_characters() {
 fn escaped_json_is_the_same_value() {
     let item = json!({ "type": "message", "text": HOSTILE });
     let answer = json!({ "items": [item], "path": "p", "byte_range": [0, 1] });
-    let desk = Desk::new(script().result("history/expand", answer.clone()));
+    let desk = Desk::new(script().result::<history::Expand>(answer.clone()));
     let done = desk.run(&["expand", "h1", "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&done.stdout).unwrap(), answer, "{done:?}");
 }

@@ -3,6 +3,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use longhaul_client::scripted::{field, text_at};
+use serde_json::Value;
+
 use crate::{Done, program, run};
 
 /// A home folder with a user's settings.
@@ -47,6 +50,10 @@ impl Home {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.text(name)).unwrap()
+    }
+
     fn command(&self, args: &[&str]) -> Command {
         let mut command = program(self.folder.path());
         command.env("HOME", self.folder.path()).env("PATH", self.path("bin")).args(args);
@@ -77,12 +84,12 @@ fn codex_gets_hooks_and_server_and_keeps_its_settings() {
     let installed = home.run(&["install", "codex"]);
     assert!(done(&installed).contains("approve"), "{installed:?}");
     assert!(home.text(".codex/config.toml").starts_with(CONFIG));
-    let hooks: serde_json::Value = serde_json::from_str(&home.text(".codex/hooks.json")).unwrap();
+    let hooks = home.json(".codex/hooks.json");
     // The user's hooks stay first: Codex identifies trusted hooks by their position.
-    assert_eq!(hooks["hooks"]["Stop"][0]["hooks"][0]["command"], "beep");
+    assert_eq!(text_at(&hooks, "hooks.Stop.0.hooks.0.command"), "beep");
     for event in ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"] {
-        let group = hooks["hooks"][event].as_array().unwrap().last().unwrap();
-        let command = group["hooks"][0]["command"].as_str().unwrap();
+        let groups = field(&hooks, &format!("hooks.{event}")).as_array().unwrap();
+        let command = text_at(groups.last().unwrap(), "hooks.0.command");
         assert!(command.ends_with(&format!("longhaul hook {event} --agent codex")), "{command}");
     }
     assert_eq!(home.text(".codex/config.toml.longhaul-backup"), CONFIG);
@@ -102,10 +109,9 @@ fn user_commands_around_our_hook_stay() {
     let own = r#"{ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "pre && longhaul hook Stop && post" }] }] } }"#;
     home.put(".codex/hooks.json", own);
     let stop = || {
-        let hooks: serde_json::Value =
-            serde_json::from_str(&home.text(".codex/hooks.json")).unwrap();
-        let commands = hooks["hooks"]["Stop"].as_array().unwrap().iter();
-        commands.map(|it| it["hooks"][0]["command"].as_str().unwrap().to_owned()).collect()
+        let hooks = home.json(".codex/hooks.json");
+        let groups = field(&hooks, "hooks.Stop").as_array().unwrap().iter();
+        groups.map(|group| text_at(group, "hooks.0.command").to_owned()).collect()
     };
     done(&home.run(&["install", "codex"]));
     let installed: Vec<String> = stop();
@@ -137,9 +143,9 @@ fn claude_code_gets_hooks_and_server_and_keeps_its_settings() {
         settings.contains("--socket '/run/my socket' hook PreCompact --agent claude"),
         "{settings}"
     );
-    let state: serde_json::Value = serde_json::from_str(&home.text(".claude.json")).unwrap();
-    assert_eq!(state["numStartups"], 7);
-    assert_eq!(state["mcpServers"]["longhaul"]["args"][1], "/run/my socket");
+    let state = home.json(".claude.json");
+    assert_eq!(field(&state, "numStartups"), 7);
+    assert_eq!(text_at(&state, "mcpServers.longhaul.args.1"), "/run/my socket");
     done(&home.run(&["uninstall", "claude"]));
     assert_eq!(home.text(".claude/settings.json"), SETTINGS);
     assert!(!home.text(".claude.json").contains("longhaul"));
@@ -299,13 +305,10 @@ fn doctor_checks_hooks_and_tools() {
     fs::set_permissions(home.path("bin/longhaul-mcp"), fs::Permissions::from_mode(0o755)).unwrap();
     let check = |name: &str, of: &str| {
         let page = run(home.command(&["doctor", "--json"]).env("LONGHAUL_SOCKET", "/nowhere"));
-        let page: serde_json::Value = serde_json::from_str(&page.stdout).unwrap();
-        let checks = page["checks"].as_array().unwrap().clone();
-        let mut found = checks.into_iter().filter(|check| {
-            check["name"] == name && check["detail"].as_str().unwrap().starts_with(of)
-        });
-        let check = found.next().unwrap_or_else(|| panic!("{name} of {of}: {page}"));
-        format!("{} {}", check["state"].as_str().unwrap(), check["detail"].as_str().unwrap())
+        let checks = page.checks(name);
+        let found = checks.iter().find(|check| text_at(check, "detail").starts_with(of));
+        let check = found.unwrap_or_else(|| panic!("{name} of {of}: {page:?}"));
+        format!("{} {}", text_at(check, "state"), text_at(check, "detail"))
     };
     assert_eq!(check("agent", "codex"), "ok codex is used without our hooks and tools");
     done(&home.run(&["install", "codex"]));
@@ -337,10 +340,7 @@ fn put_claude(home: &Home, version: &str) {
 /// Doctor's check of compactions.
 fn route(home: &Home) -> (String, String) {
     let page = run(home.command(&["doctor", "--json"]).env("LONGHAUL_SOCKET", "/nowhere"));
-    let page: serde_json::Value = serde_json::from_str(&page.stdout).unwrap();
-    let checks = page["checks"].as_array().unwrap();
-    let check = checks.iter().find(|check| check["name"] == "compaction").unwrap();
-    (check["state"].as_str().unwrap().to_owned(), check["detail"].as_str().unwrap().to_owned())
+    page.check("compaction")
 }
 
 #[test]

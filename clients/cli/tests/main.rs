@@ -22,7 +22,9 @@ mod watch;
 use std::path::Path;
 use std::process::Command;
 
-use longhaul_client::scripted::{Script, ScriptedServer};
+use longhaul_client::scripted::{Script, ScriptedServer, field, text_at};
+use longhaul_protocol::Method;
+use serde_json::Value;
 
 /// A scripted daemon, and the program connected to it.
 struct Desk {
@@ -58,9 +60,29 @@ impl Desk {
     }
 
     /// The params of the last call of a method.
-    fn last_params(&self, method: &str) -> serde_json::Value {
-        let requests = self.server.requests();
-        requests.into_iter().rev().find(|(called, _)| called == method).unwrap().1
+    fn last_params<M: Method>(&self) -> M::Params {
+        self.server.calls::<M>().unwrap().pop().unwrap()
+    }
+}
+
+impl Done {
+    /// The output of a command with `--json`.
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The checks of this name in the output of `longhaul doctor --json`.
+    fn checks(&self, name: &str) -> Vec<Value> {
+        let page = self.json();
+        let checks = field(&page, "checks").as_array().unwrap().iter();
+        checks.filter(|check| text_at(check, "name") == name).cloned().collect()
+    }
+
+    /// State and detail of the first check of this name.
+    fn check(&self, name: &str) -> (String, String) {
+        let checks = self.checks(name);
+        let check = checks.first().unwrap_or_else(|| panic!("no {name}: {self:?}"));
+        (text_at(check, "state").to_owned(), text_at(check, "detail").to_owned())
     }
 }
 

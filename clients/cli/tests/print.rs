@@ -2,9 +2,10 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, set, text_at};
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::{ErrorKind, WireError};
+use longhaul_protocol::{daemon, thread};
 use serde_json::{Value, json};
 
 use crate::Desk;
@@ -45,7 +46,7 @@ const SHOWN: &[(&str, &[&str])] = &[
 fn output_matches_the_golden_files() {
     for (name, args) in SHOWN {
         // `down` waits for the connection's end.
-        let script = script().on("daemon/shutdown", |_| {
+        let script = script().on::<daemon::Shutdown>(|_| {
             Reply::ResultThen(
                 serde_json::json!({ "pid": 0, "requests_in_flight": 0 }),
                 vec!["this is no JSON and ends the connection".into()],
@@ -67,8 +68,7 @@ fn json_is_the_daemons_answer_on_one_line() {
         done.stdout.lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
     }
     let done = Desk::new(script()).run(&["compact", "--json"]);
-    let result: Value = serde_json::from_str(&done.stdout).unwrap();
-    assert_eq!(result["receipt"]["dropped"][0]["handle"], "h2");
+    assert_eq!(text_at(&done.json(), "receipt.dropped.0.handle"), "h2");
 }
 
 #[test]
@@ -82,17 +82,9 @@ fn colours_are_off_without_a_terminal() {
 fn doctor_reports_problems_with_hints() {
     let desk = Desk::new(script());
     let done = desk.run(&["doctor", "--json"]);
-    let page: Value = serde_json::from_str(&done.stdout).unwrap();
-    let state = |name: &str| {
-        let checks = page["checks"].as_array().unwrap();
-        checks.iter().find(|check| check["name"] == name).unwrap()["state"].clone()
-    };
+    let states = ["socket", "daemon", "reading", "clock"].map(|name| done.check(name).0);
     // The scripted socket has the test's umask.
-    assert_eq!((state("socket"), done.code), (Value::from("fail"), 78), "{done:?}");
-    assert_eq!(
-        (state("daemon"), state("reading"), state("clock")),
-        ("ok".into(), "warn".into(), "ok".into())
-    );
+    assert_eq!((states, done.code), (["fail", "ok", "warn", "ok"].map(str::to_owned), 78));
     let text = desk.run(&["doctor"]).stdout;
     assert!(text.contains("chmod 600"), "{text}");
 }
@@ -105,11 +97,13 @@ fn all_pages_report_unreadable_lines_alike() {
         of
     };
     let mut status = status();
-    status["ingest"]["state"] = "idle".into();
-    status["ingest"]["errors"] = json!([]);
-    status["ingest"] = counted(status["ingest"].take());
+    set(&mut status, "ingest.state", "idle");
+    set(&mut status, "ingest.errors", json!([]));
+    let ingest = counted(field(&status, "ingest").clone());
+    set(&mut status, "ingest", ingest);
     let shown = json!({ "thread": counted(thread()), "files": [], "checkpoint_seq": 1 });
-    let desk = Desk::new(script().result("daemon/status", status).result("thread/get", shown));
+    let desk =
+        Desk::new(script().result::<daemon::Status>(status).result::<thread::ThreadGet>(shown));
     for args in [&["status"][..], &["doctor"], &["thread", "show", THREAD]] {
         let page = desk.run(args).stdout;
         let is_reported = page.lines().any(|line| {
@@ -129,10 +123,8 @@ fn of_agents_socket(agents: Option<Script>) -> (Vec<String>, String, Vec<(String
         std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         server
     });
-    let page: Value = serde_json::from_str(&desk.run(&["doctor", "--json"]).stdout).unwrap();
-    let checks = page["checks"].as_array().unwrap().iter();
-    let own: Vec<&Value> = checks.filter(|check| check["name"] == "agents' socket").collect();
-    let states = own.iter().map(|check| check["state"].as_str().unwrap().to_owned()).collect();
+    let own = desk.run(&["doctor", "--json"]).checks("agents' socket");
+    let states = own.iter().map(|check| text_at(check, "state").to_owned()).collect();
     let requests = server.map(|server| server.requests()).unwrap_or_default();
     (states, format!("{own:?}"), requests)
 }
@@ -145,22 +137,24 @@ fn doctor_tests_the_agents_socket() {
             "protocol": 1, "server": server, "capabilities": [], "methods": methods, "limits": Limits::OURS,
         })
     };
-    let forbidden =
-        |_: &Value| Reply::Error(WireError::new(ErrorKind::Forbidden, "not for agents"));
-    let agents =
-        || script().result("initialize", hello(&["thread/list"])).on("daemon/shutdown", forbidden);
+    let forbidden = || Reply::Error(WireError::new(ErrorKind::Forbidden, "not for agents"));
+    let agents = || {
+        let script = script().result::<daemon::Initialize>(hello(&["thread/list"]));
+        script.on::<daemon::Shutdown>(move |_| forbidden())
+    };
     let (states, words, _) = of_agents_socket(Some(agents()));
     assert_eq!(states, ["ok", "ok"], "{words}");
     let (states, words, _) = of_agents_socket(None);
     assert_eq!(states, ["fail"], "{words}");
     assert!(words.contains("does not exist"), "{words}");
-    let (states, words, _) = of_agents_socket(Some(agents().on("thread/list", forbidden)));
+    let (states, words, _) =
+        of_agents_socket(Some(agents().on::<thread::ThreadList>(move |_| forbidden())));
     assert_eq!(states, ["ok", "warn"], "{words}");
     assert!(words.contains("server.trust_stated_folder"), "{words}");
-    let obeys = |_: &Value| Reply::Result(json!({ "pid": 1, "requests_in_flight": 0 }));
-    let (states, words, _) = of_agents_socket(Some(agents().on("daemon/shutdown", obeys)));
+    let obeys = |_| Reply::Result(json!({ "pid": 1, "requests_in_flight": 0 }));
+    let (states, words, _) = of_agents_socket(Some(agents().on::<daemon::Shutdown>(obeys)));
     assert_eq!(states, ["ok", "fail"], "{words}");
-    let offers = agents().result("initialize", hello(&["daemon/shutdown"]));
+    let offers = agents().result::<daemon::Initialize>(hello(&["daemon/shutdown"]));
     let (states, words, requests) = of_agents_socket(Some(offers));
     assert_eq!(states, ["ok", "fail"], "{words}");
     assert!(requests.iter().all(|(method, _)| method != "daemon/shutdown"), "it would have obeyed");

@@ -1,6 +1,7 @@
 //! `longhaul rescue`, and reports of blocked threads.
 
-use longhaul_client::scripted::{Reply, Script};
+use longhaul_client::scripted::{Reply, Script, field, set, text_at};
+use longhaul_protocol::thread;
 use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::{Value, json};
 
@@ -9,14 +10,15 @@ use crate::answers::{OTHER, THREAD, script, thread};
 
 fn blocked(id: &str, cause: &str, failures: u32) -> Value {
     let mut blocked = thread();
-    blocked["thread_id"] = json!(id);
-    blocked["blocked"] = json!({ "cause": cause, "failures": failures });
+    set(&mut blocked, "thread_id", id);
+    set(&mut blocked, "blocked", json!({ "cause": cause, "failures": failures }));
     blocked
 }
 
 fn with_blocked(threads: Vec<Value>) -> Script {
-    script().on("thread/list", move |params| {
-        let threads = if params["blocked"] == true { threads.clone() } else { vec![thread()] };
+    script().on::<thread::ThreadList>(move |params| {
+        let is_asked = params.blocked == Some(true);
+        let threads = if is_asked { threads.clone() } else { vec![thread()] };
         Reply::Result(json!({ "threads": threads }))
     })
 }
@@ -27,12 +29,12 @@ fn only_blocked_thread_is_continued() {
     let done = desk.run(&["rescue"]);
     assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
     assert!(done.stdout.contains("resume it:"), "{done:?}");
-    let asked = desk.last_params("thread/continue");
-    assert_eq!(asked, json!({ "thread_id": THREAD }), "no model of its agent is asked");
-    let done = desk.run(&["rescue", "--to", "claude", "--json"]);
-    let result: Value = serde_json::from_str(&done.stdout).unwrap();
-    assert!(result["command"].is_array(), "{result}");
-    assert_eq!(desk.last_params("thread/continue")["to"], "claude");
+    let asked = desk.last_params::<thread::Continue>();
+    let expected = thread::ContinueParams { thread_id: THREAD.to_owned(), ..Default::default() };
+    assert_eq!(asked, expected, "no model of its agent is asked");
+    let result = desk.run(&["rescue", "--to", "claude", "--json"]).json();
+    assert!(field(&result, "command").is_array(), "{result}");
+    assert_eq!(desk.last_params::<thread::Continue>().to.as_deref(), Some("claude"));
 }
 
 #[test]
@@ -48,7 +50,7 @@ fn several_blocked_threads_are_listed_with_causes() {
     ] {
         assert!(done.stdout.contains(words), "{words}: {}", done.stdout);
     }
-    assert!(!desk.server.requests().iter().any(|(method, _)| method == "thread/continue"));
+    assert!(desk.server.calls::<thread::Continue>().unwrap().is_empty());
     let done = Desk::new(with_blocked(vec![])).run(&["rescue"]);
     assert!(done.stdout.starts_with("No thread is blocked."), "{done:?}");
     // A named thread that is not blocked.
@@ -59,8 +61,11 @@ fn several_blocked_threads_are_listed_with_causes() {
 
 #[test]
 fn open_thread_must_be_closed_first() {
-    let busy = |_: &Value| Reply::Error(WireError::new(ErrorKind::ThreadBusy, "open in Codex"));
-    let open = with_blocked(vec![blocked(THREAD, "context_full", 2)]).on("thread/continue", busy);
+    let busy = |_| {
+        let error = WireError::new(ErrorKind::ThreadBusy, "open in Codex");
+        Reply::Error(error.with_detail(json!({ "agents": ["claude"] })))
+    };
+    let open = with_blocked(vec![blocked(THREAD, "context_full", 2)]).on::<thread::Continue>(busy);
     let done = Desk::new(open).run(&["rescue"]);
     assert_eq!(done.code, 75, "{done:?}");
     let again = format!("and run longhaul rescue {THREAD} again");
@@ -79,17 +84,16 @@ fn status_and_doctor_report_blocked_threads() {
         assert_eq!(status.code, 0, "{status:?}");
         let line = format!("{words}; run longhaul rescue\n");
         assert_eq!(status.stdout.contains(&line), is_reported, "{}", status.stdout);
-        let json: Value = serde_json::from_str(&desk.run(&["status", "--json"]).stdout).unwrap();
-        assert_eq!(json["blocked"][0]["thread_id"] == THREAD, is_reported, "{json}");
-        let doctor: Value = serde_json::from_str(&desk.run(&["doctor", "--json"]).stdout).unwrap();
-        let checks = doctor["checks"].as_array().unwrap();
-        let check = checks.iter().find(|check| check["name"] == "threads").unwrap();
+        let json = desk.run(&["status", "--json"]).json();
+        let blocked = json.get("blocked").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let ids: Vec<_> = blocked.iter().map(|thread| text_at(thread, "thread_id")).collect();
+        assert_eq!(ids, [THREAD; 1][..usize::from(is_reported)], "{json}");
         let expected = match is_reported {
             true => {
                 json!({ "name": "threads", "state": "warn", "detail": words, "hint": "run longhaul rescue" })
             }
             false => json!({ "name": "threads", "state": "ok", "detail": "none blocked" }),
         };
-        assert_eq!(*check, expected);
+        assert_eq!(desk.run(&["doctor", "--json"]).checks("threads"), [expected]);
     }
 }

@@ -2,7 +2,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, text_at};
+use longhaul_protocol::{event, thread};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -18,11 +19,11 @@ fn daemon(end: u64) -> Script {
         "seq": 8, "at": 0, "kind": "thread_updated", "data": { "thread_id": THREAD },
     } } });
     script()
-        .on("event/subscribe", move |_| {
+        .on::<event::Subscribe>(move |_| {
             Reply::ResultThen(json!({ "subscription": "s1", "seq": 7 }), vec![event.to_string()])
         })
-        .on("thread/items", move |params| {
-            let first = params["from_seq"].as_u64().unwrap_or(end - 1);
+        .on::<thread::Items>(move |params| {
+            let first = params.from_seq.unwrap_or(end - 1);
             let items: Vec<Value> = (first..end).map(item).collect();
             Reply::Result(json!({ "items": items, "next_seq": end, "more": false }))
         })
@@ -37,8 +38,8 @@ fn follow_shows_new_items_survives_a_restart_and_ends_with_ctrl_c() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let mut next = || {
         let row: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
-        assert_eq!(row["thread_id"], THREAD);
-        row["seq"].as_u64().unwrap()
+        assert_eq!(text_at(&row, "thread_id"), THREAD);
+        field(&row, "seq").as_u64().unwrap()
     };
     assert_eq!(next(), 9);
 

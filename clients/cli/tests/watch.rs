@@ -1,7 +1,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use longhaul_client::scripted::Reply;
+use longhaul_client::scripted::{Reply, field};
+use longhaul_protocol::{event, policy};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -67,11 +68,11 @@ fn desk_with_events(events: Vec<String>) -> Desk {
     ] });
     Desk::new(
         script()
-            .on("policy/evaluate", move |_| Reply::Result(evaluated(next())))
-            .on("event/subscribe", move |_| {
+            .on::<policy::Evaluate>(move |_| Reply::Result(evaluated(next())))
+            .on::<event::Subscribe>(move |_| {
                 Reply::ResultThen(json!({ "subscription": "s1", "seq": 7 }), events.clone())
             })
-            .result("policy/log", log),
+            .result::<policy::Log>(log),
     )
 }
 
@@ -125,7 +126,7 @@ fn json_lines_are_the_daemons_answers() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     for turn in 1..=3 {
         let now: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
-        assert_eq!(now["turn"], turn);
+        assert_eq!(field(&now, "turn"), turn);
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait().unwrap();

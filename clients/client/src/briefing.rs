@@ -14,6 +14,8 @@ use crate::{Client, ClientError};
 pub const LIMIT_MS: u64 = 1_000;
 /// The beginning of every briefing, by which the daemon recognizes it in a transcript.
 pub const OPENING: &str = "The conversation so far was compacted.";
+/// The first line of every view.
+pub const VIEW_HEADER: &str = "[SESSION_CHECKPOINT v1]";
 /// Precedes a history restored into a session; the daemon starts reading the history again there.
 pub const RESTORED: &str = "[longhaul put back below what a compaction had replaced]";
 

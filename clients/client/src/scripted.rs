@@ -3,6 +3,8 @@
 //! It implements only the wire: it has every answer of `protocol/examples`, and a test can replace them. It runs on
 //! plain threads, so that tests of programs can use it, too.
 
+mod json;
+
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,9 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use longhaul_protocol::WireError;
 use longhaul_protocol::example::{examples, sample};
+use longhaul_protocol::{ErrorKind, Method, WireError};
 use serde_json::{Value, json};
+
+pub use json::{field, set, text_at};
 
 /// The script's reaction to a request.
 #[derive(Debug, Clone)]
@@ -36,7 +40,7 @@ type Change = Box<dyn Fn(Value) -> Value + Send + Sync>;
 /// What to answer to which method.
 #[derive(Default)]
 pub struct Script {
-    answers: HashMap<String, Answer>,
+    answers: HashMap<&'static str, Answer>,
     /// `(method, params, answer)` of the examples, with samples in place of placeholders.
     examples: Vec<(String, Value, Value)>,
     change: Option<Change>,
@@ -59,21 +63,26 @@ impl Script {
         Ok(script)
     }
 
-    /// Answers this method with a function of its params.
+    /// Answers this method with a function of its params; rejects params that the daemon would reject.
     #[must_use]
-    pub fn on(
+    pub fn on<M: Method>(
         mut self,
-        method: &str,
-        answer: impl Fn(&Value) -> Reply + Send + Sync + 'static,
+        answer: impl Fn(M::Params) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        self.answers.insert(method.to_owned(), Box::new(answer));
+        let answer = move |params: &Value| match serde_json::from_value(params.clone()) {
+            Ok(params) => answer(params),
+            Err(error) => {
+                Reply::Error(WireError::new(ErrorKind::InvalidParams, format!("params: {error}")))
+            }
+        };
+        self.answers.insert(M::NAME, Box::new(answer));
         self
     }
 
-    /// Answers this method always with this result.
+    /// Answers this method always with this result, which can be one that the daemon would not send.
     #[must_use]
-    pub fn result(self, method: &str, result: Value) -> Self {
-        self.on(method, move |_| Reply::Result(result.clone()))
+    pub fn result<M: Method>(self, result: Value) -> Self {
+        self.on::<M>(move |_| Reply::Result(result.clone()))
     }
 
     /// Modifies every result and error before it is sent.
@@ -166,6 +175,15 @@ impl ScriptedServer {
     #[must_use]
     pub fn requests(&self) -> Vec<(String, Value)> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The params of every call of a method so far, over all connections.
+    ///
+    /// # Errors
+    /// Params that the daemon would reject.
+    pub fn calls<M: Method>(&self) -> serde_json::Result<Vec<M::Params>> {
+        let of_method = self.requests().into_iter().filter(|(method, _)| method == M::NAME);
+        of_method.map(|(_, params)| serde_json::from_value(params)).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 use longhaul_client::scripted::{Reply, Script};
 use longhaul_client::{Client, ClientError, ConnectOptions};
-use longhaul_protocol::{ErrorKind, Retry, WireError};
+use longhaul_protocol::{ErrorKind, Retry, RevisionRange, WireError};
 use longhaul_protocol::{compaction, context, daemon, thread};
 use serde_json::json;
 
@@ -16,10 +16,11 @@ async fn the_handshake_says_who_answers_and_what_may_be_called() {
     let client = daemon.connect().await.unwrap();
     let session = client.session().unwrap();
     assert_eq!((session.protocol, session.server.name.as_str()), (1, "longhauld"));
-    let (method, hello) = daemon.server.requests().remove(0);
+    let (method, _) = daemon.server.requests().remove(0);
     assert_eq!(method, "initialize");
-    assert_eq!(hello["client"], json!({ "name": "test", "version": "0" }));
-    assert_eq!(hello["protocol"], json!({ "min": 1, "max": 1 }));
+    let hello = daemon.server.calls::<daemon::Initialize>().unwrap().remove(0);
+    assert_eq!((hello.client.name.as_str(), hello.client.version.as_str()), ("test", "0"));
+    assert_eq!(hello.protocol, Some(RevisionRange { min: 1, max: 1 }));
 }
 
 #[tokio::test]
@@ -64,7 +65,7 @@ async fn who_is_turned_away_hears_why() {
 #[tokio::test]
 async fn two_ends_without_a_common_revision_say_which_one_is_behind() {
     let refuse = |older: &'static str| {
-        examples().on("initialize", move |_| {
+        examples().on::<daemon::Initialize>(move |_| {
             let error =
                 WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3 are spoken");
             Reply::Error(error.with_detail(json!({ "disagreement": older })))
@@ -78,7 +79,7 @@ async fn two_ends_without_a_common_revision_say_which_one_is_behind() {
 
 #[tokio::test]
 async fn a_refusal_carries_the_kind_the_retry_class_and_the_hint_of_the_daemon() {
-    let daemon = Daemon::start(examples().on("thread/get", |_| {
+    let daemon = Daemon::start(examples().on::<thread::ThreadGet>(|_| {
         Reply::Error(WireError::new(ErrorKind::StoreBusy, "busy").with_hint("wait a little"))
     }));
     let client = daemon.connect().await.unwrap();
@@ -89,7 +90,7 @@ async fn a_refusal_carries_the_kind_the_retry_class_and_the_hint_of_the_daemon()
 
 #[tokio::test]
 async fn what_belongs_to_no_call_does_not_end_the_others() {
-    let daemon = Daemon::start(examples().on("daemon/status", |_| {
+    let daemon = Daemon::start(examples().on::<daemon::Status>(|_| {
         let null_id = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}"#;
         let notification = r#"{"jsonrpc":"2.0","method":"weather","params":{"sunny":true}}"#;
         let without_id = r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"m"}}"#;
@@ -111,7 +112,7 @@ async fn what_belongs_to_no_call_does_not_end_the_others() {
 
 #[tokio::test]
 async fn a_connection_that_ends_breaks_its_calls_and_says_so() {
-    let daemon = Daemon::start(examples().on("daemon/status", |_| Reply::Close));
+    let daemon = Daemon::start(examples().on::<daemon::Status>(|_| Reply::Close));
     let client = daemon.connect().await.unwrap();
     let error = client.call::<daemon::Status>(daemon::NoParams {}).await.unwrap_err();
     assert!(matches!(error, ClientError::Broken(_)), "{error:?}");
@@ -121,7 +122,7 @@ async fn a_connection_that_ends_breaks_its_calls_and_says_so() {
 
 #[tokio::test]
 async fn an_answer_of_the_wrong_shape_names_the_method() {
-    let daemon = Daemon::start(examples().result("thread/list", json!({ "threads": 7 })));
+    let daemon = Daemon::start(examples().result::<thread::ThreadList>(json!({ "threads": 7 })));
     let client = daemon.connect().await.unwrap();
     let error =
         client.call::<thread::ThreadList>(thread::ThreadListParams::default()).await.unwrap_err();

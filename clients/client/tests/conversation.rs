@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use longhaul_client::scripted::{field, text_at};
 use longhaul_client::{ClientError, ConnectOptions, Conversation, ConversationOptions};
 use longhaul_protocol::{ErrorKind, Retry};
 use serde_json::{Value, json};
@@ -125,8 +126,9 @@ impl Model {
     /// Every third request reads a file, some larger than the window; else it answers at some length.
     fn answer(&self, body: &[u8]) -> (&'static str, String) {
         let request: Value = serde_json::from_slice(body).unwrap();
-        let input = request["input"].as_array().unwrap().clone();
-        let is_answered = input.last().is_some_and(|item| item["type"] == "function_call_output");
+        let input = field(&request, "input").as_array().unwrap().clone();
+        let is_answered =
+            input.last().is_some_and(|item| text_at(item, "type") == "function_call_output");
         let mut inputs = self.inputs.lock().unwrap();
         let times = inputs.len();
         inputs.push(input);
@@ -186,10 +188,10 @@ impl Chat {
 fn halves(items: &[Value]) -> Vec<String> {
     let (mut open, mut alone) = (HashSet::new(), Vec::new());
     for item in items {
-        let call_id = item["call_id"].as_str().unwrap_or_default().to_owned();
-        match item["type"].as_str() {
-            Some("function_call") => drop(open.insert(call_id)),
-            Some("function_call_output") if !open.remove(&call_id) => alone.push(call_id),
+        let call_id = || text_at(item, "call_id").to_owned();
+        match text_at(item, "type") {
+            "function_call" => drop(open.insert(call_id())),
+            "function_call_output" if !open.remove(&call_id()) => alone.push(call_id()),
             _ => {}
         }
     }
@@ -265,9 +267,9 @@ fn said(daemon: &Daemon) -> Vec<String> {
     let text = fs::read_to_string(folder).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let words = |line: Value| {
-        let item = &line["payload"];
-        let is_said = line["type"] == "response_item" && item["role"] == "user";
-        is_said.then(|| item["content"][0]["text"].as_str().unwrap().to_owned())
+        let role = line.pointer("/payload/role").and_then(Value::as_str);
+        let is_said = text_at(&line, "type") == "response_item" && role == Some("user");
+        is_said.then(|| text_at(&line, "payload.content.0.text").to_owned())
     };
     lines.filter_map(words).collect()
 }
@@ -293,7 +295,6 @@ async fn without_a_daemon_a_conversation_goes_on_says_why_and_is_saved_when_ther
     chat.add(message("user", "Three.")).await.unwrap();
     let items = chat.prompt().await.unwrap().items;
     assert!(chat.trouble().is_none());
-    let texts: Vec<_> =
-        items.iter().map(|item| item["content"][0]["text"].as_str().unwrap()).collect();
+    let texts: Vec<_> = items.iter().map(|item| text_at(item, "content.0.text")).collect();
     assert_eq!(texts, ["One.", "Two.", "Three."]);
 }

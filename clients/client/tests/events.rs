@@ -1,5 +1,5 @@
 use longhaul_client::scripted::{Reply, Script};
-use longhaul_protocol::event::SubscribeParams;
+use longhaul_protocol::{daemon, event};
 use serde_json::json;
 
 use crate::Daemon;
@@ -12,17 +12,17 @@ fn event(seq: u64, kind: &str) -> String {
 
 #[tokio::test]
 async fn events_come_in_order_also_those_that_overtake_the_answer_and_end_with_the_connection() {
-    let script = Script::from_examples().unwrap().on("event/subscribe", |_| {
+    let script = Script::from_examples().unwrap().on::<event::Subscribe>(|_| {
         let events = (1..=600).map(|seq| event(seq, "thread_updated"));
         Reply::ResultThen(json!({ "subscription": "s1", "seq": 0 }), events.collect())
     });
-    let daemon = Daemon::start(script.on("daemon/shutdown", |_| Reply::Close));
+    let daemon = Daemon::start(script.on::<daemon::Shutdown>(|_| Reply::Close));
     let client = daemon.connect().await.unwrap();
-    let mut events = client.subscribe(SubscribeParams::default()).await.unwrap();
+    let mut events = client.subscribe(event::SubscribeParams::default()).await.unwrap();
     for seq in 1..=600 {
         assert_eq!(events.next().await.unwrap().seq, seq);
     }
-    let ended = client.call::<longhaul_protocol::daemon::Shutdown>(Default::default()).await;
+    let ended = client.call::<daemon::Shutdown>(Default::default()).await;
     assert!(ended.is_err());
     assert_eq!(events.next().await, None);
 }
@@ -31,7 +31,7 @@ async fn events_come_in_order_also_those_that_overtake_the_answer_and_end_with_t
 async fn closing_and_dropping_a_subscription_unsubscribe_once() {
     let daemon = Daemon::start(Script::from_examples().unwrap());
     let client = daemon.connect().await.unwrap();
-    let subscribe = || client.subscribe(SubscribeParams::default());
+    let subscribe = || client.subscribe(event::SubscribeParams::default());
     subscribe().await.unwrap().close().await.unwrap();
     assert_eq!(unsubscribed(&daemon), 1);
 
@@ -45,6 +45,5 @@ async fn closing_and_dropping_a_subscription_unsubscribe_once() {
 }
 
 fn unsubscribed(daemon: &Daemon) -> usize {
-    let requests = daemon.server.requests();
-    requests.iter().filter(|(method, _)| method == "event/unsubscribe").count()
+    daemon.server.calls::<event::Unsubscribe>().unwrap().len()
 }

@@ -1,4 +1,4 @@
-use longhaul_client::scripted::Script;
+use longhaul_client::scripted::{Script, field, text_at};
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::example::{examples, sample};
 use longhaul_protocol::method::{MethodVisitor, visit_methods};
@@ -44,7 +44,7 @@ impl MethodVisitor for Replay {
 fn exchanges_of(method: &str) -> Vec<(Value, Value)> {
     let of_methods = examples().unwrap().into_iter().filter(|example| example.method.is_some());
     let exchanges = of_methods.flat_map(|example| example.exchanges);
-    let of_method = exchanges.filter(|exchange| exchange.request["method"] == method);
+    let of_method = exchanges.filter(|exchange| text_at(&exchange.request, "method") == method);
     let filled = of_method.map(|exchange| (sample(&exchange.request), sample(&exchange.response)));
     let with_params = |(request, response): (Value, Value)| {
         (request.get("params").cloned().unwrap_or_else(|| json!({})), response)
@@ -58,10 +58,13 @@ fn check<R: serde::Serialize>(answer: Result<R, ClientError>, response: &Value) 
             let result: Value =
                 serde_json::from_str(&serde_json::to_string(&result).unwrap()).unwrap();
             let ended_twice = result.get("ended").is_some();
-            assert!(result == response["result"] || ended_twice, "{result} is not {response}");
+            assert!(
+                &result == field(response, "result") || ended_twice,
+                "{result} is not {response}"
+            );
         }
         Err(ClientError::Refused(error)) => {
-            assert_eq!(json!(error.code), response["error"]["code"]);
+            assert_eq!(&json!(error.code), field(response, "error.code"));
             assert_ne!(error.kind(), ErrorKind::Unrecognized);
         }
         Err(other) => panic!("{other} instead of {response}"),

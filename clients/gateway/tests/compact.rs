@@ -3,8 +3,9 @@
 use std::io;
 
 use flate2::read::GzDecoder;
-use longhaul_client::scripted::{Reply, Script};
+use longhaul_client::scripted::{Reply, Script, field, text_at};
 use longhaul_protocol::{ErrorKind, WireError};
+use longhaul_protocol::{compaction, history, thread};
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
@@ -46,13 +47,12 @@ pub(crate) fn daemon() -> Script {
         json!({ "seq": 9, "kind": "tool_output", "tokens": 1, "handle": "h9", "excerpt": "ok" });
     Script::from_examples()
         .unwrap()
-        .result("thread/sync", json!({ "thread_id": THREAD, "offset": 9, "seq": 9 }))
-        .result("thread/items", json!({ "items": [newest], "next_seq": 10, "more": false }))
-        .result(
-            "history/expand",
+        .result::<thread::Sync>(json!({ "thread_id": THREAD, "offset": 9, "seq": 9 }))
+        .result::<thread::Items>(json!({ "items": [newest], "next_seq": 10, "more": false }))
+        .result::<history::Expand>(
             json!({ "items": [output("call_9")], "path": "/r.jsonl", "byte_range": [0, 9] }),
         )
-        .result("compaction/run", made)
+        .result::<compaction::Run>(made)
 }
 
 pub(crate) fn request(desk: &Desk, input: &Value) -> Vec<u8> {
@@ -72,7 +72,7 @@ fn events(message: &Message) -> Vec<Value> {
     let events = message.text().split_terminator("\n\n").map(|event| {
         let (name, data) = event.split_once("\ndata: ").unwrap();
         let data: Value = serde_json::from_str(data).unwrap();
-        assert_eq!(name, format!("event: {}", data["type"].as_str().unwrap()));
+        assert_eq!(name, format!("event: {}", text_at(&data, "type")));
         data
     });
     events.collect()
@@ -94,10 +94,10 @@ fn the_plain_prompt_is_answered_by_the_views_words() {
         let input = json!([output("call_9"), summary_prompt(prompt)]);
         let events = events(&desk.send(&request(&desk, &input)));
         assert_eq!(events.len(), 2, "{events:?}");
-        assert_eq!(events[0]["item"]["role"], "assistant");
-        assert_eq!(events[0]["item"]["content"][0]["text"], BRIEFING);
-        assert_eq!(events[1]["type"], "response.completed");
-        assert_eq!(events[1]["response"]["output"][0], events[0]["item"]);
+        assert_eq!(text_at(&events[0], "item.role"), "assistant");
+        assert_eq!(text_at(&events[0], "item.content.0.text"), BRIEFING);
+        assert_eq!(text_at(&events[1], "type"), "response.completed");
+        assert_eq!(field(&events[1], "response.output.0"), field(&events[0], "item"));
     }
     assert!(provider.received().is_empty());
     let status = desk.status();
@@ -110,9 +110,9 @@ fn the_trigger_is_answered_by_an_item_whose_view_goes_upstream_later() {
     let mut desk = Desk::with_daemon(&provider.url(), daemon());
     let events = events(&desk.send(&request(&desk, &json!([output("call_9"), trigger()]))));
     assert_eq!(events.len(), 2, "{events:?}");
-    let item = events[0]["item"].clone();
-    assert_eq!(item["type"], "compaction");
-    assert!(item["encrypted_content"].as_str().unwrap().starts_with(MARKER), "{item}");
+    let item = field(&events[0], "item");
+    assert_eq!(text_at(item, "type"), "compaction");
+    assert!(text_at(item, "encrypted_content").starts_with(MARKER), "{item}");
     assert!(provider.received().is_empty());
     // Nothing is kept here: another process, another thread, another packing find the view in the item itself.
     desk.restart();
@@ -120,9 +120,9 @@ fn the_trigger_is_answered_by_an_item_whose_view_goes_upstream_later() {
     let body = |first: &Value| {
         json!({ "input": [first, summary_prompt("go on")], "stream": true }).to_string()
     };
-    let zstd = zstd::stream::encode_all(body(&item).as_bytes(), 3).unwrap();
-    let gzip = gzipped(body(&item).as_bytes());
-    let plain = body(&item).into_bytes();
+    let zstd = zstd::stream::encode_all(body(item).as_bytes(), 3).unwrap();
+    let gzip = gzipped(body(item).as_bytes());
+    let plain = body(item).into_bytes();
     for (path, packing, sent) in [
         ("/responses", "identity", &plain),
         ("/responses", "zstd", &zstd),
@@ -140,7 +140,7 @@ fn the_trigger_is_answered_by_an_item_whose_view_goes_upstream_later() {
         let text = String::from_utf8(plain).unwrap();
         assert!(!text.contains(MARKER), "{text}");
         let value: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(value["input"], json!([view, summary_prompt("go on")]));
+        assert_eq!(field(&value, "input"), &json!([view, summary_prompt("go on")]));
     }
 }
 
@@ -150,7 +150,7 @@ fn a_compaction_that_is_left_to_the_provider_carries_no_marker_of_an_earlier_one
     let mut desk = Desk::with_daemon(&provider.url(), daemon());
     let first = events(&desk.send(&request(&desk, &json!([output("call_9"), trigger()]))));
     desk = Desk::new(&provider.url());
-    let input = json!([first[0]["item"], output("call_9"), trigger()]);
+    let input = json!([field(&first[0], "item"), output("call_9"), trigger()]);
     assert_eq!(desk.send(&request(&desk, &input)).text(), "data: by the model\n\n");
     let received = provider.received().pop().unwrap();
     assert!(
@@ -192,7 +192,11 @@ fn without_a_daemon_the_request_goes_upstream_as_it_came() {
 
 #[test]
 fn a_daemon_that_does_not_answer_is_waited_for_a_second_and_no_longer() {
-    is_left(Some(daemon().on("compaction/run", |_| Reply::Lines(Vec::new()))), "call_9", "1000 ms");
+    is_left(
+        Some(daemon().on::<compaction::Run>(|_| Reply::Lines(Vec::new()))),
+        "call_9",
+        "1000 ms",
+    );
 }
 
 #[test]
@@ -202,13 +206,13 @@ fn a_daemon_that_has_not_read_the_newest_item_is_not_asked_for_a_view() {
 
 #[test]
 fn a_thread_nobody_knows_is_left_to_the_provider() {
-    let script = daemon().on("thread/sync", |_| refused(ErrorKind::ThreadNotFound));
+    let script = daemon().on::<thread::Sync>(|_| refused(ErrorKind::ThreadNotFound));
     is_left(Some(script), "call_9", "1000 ms");
 }
 
 #[test]
 fn a_daemon_that_refuses_is_said_with_its_reason() {
-    let script = daemon().on("compaction/run", |_| refused(ErrorKind::SourceChanged));
+    let script = daemon().on::<compaction::Run>(|_| refused(ErrorKind::SourceChanged));
     is_left(Some(script), "call_9", "no");
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use longhaul_client::scripted::{Reply, Script};
+use longhaul_client::scripted::{Reply, Script, field};
+use longhaul_protocol::policy;
+use longhaul_protocol::policy::StepEvent;
 use serde_json::{Value, json};
 
 use crate::compact::{THREAD, daemon, request};
@@ -19,8 +21,8 @@ fn provider() -> Provider {
 /// A daemon whose policy wants a compaction at the first `times` steps.
 fn policy(times: usize, mid_turn: bool) -> Script {
     let steps = AtomicUsize::new(0);
-    daemon().on("policy/step", move |params| {
-        let is_asked = params["event"]["kind"] == "mid_turn";
+    daemon().on::<policy::Step>(move |params| {
+        let is_asked = matches!(params.event, StepEvent::MidTurn { .. });
         let is_due = is_asked && mid_turn && steps.fetch_add(1, Ordering::Relaxed) < times;
         let effects =
             if is_due { json!([{ "effect": "compact", "packet": "" }]) } else { json!([]) };
@@ -45,11 +47,18 @@ fn next(desk: &Desk, agent: &str, newest: &str) -> Vec<u8> {
     post(&desk.path("/responses"), &headers, body.as_bytes())
 }
 
-/// What the policy was told, in order.
-fn told(desk: &Desk) -> Vec<Value> {
-    let asked = desk.daemon().requests().into_iter();
-    let steps = asked.filter(|(method, _)| method == "policy/step");
-    steps.map(|(_, params)| params["event"].clone()).collect()
+/// The events that the policy received, in order.
+fn events(desk: &Desk) -> Vec<StepEvent> {
+    let steps = desk.daemon().calls::<policy::Step>().unwrap();
+    steps.into_iter().map(|params| params.event).collect()
+}
+
+/// Why the second event says that there was no compaction.
+fn reason(desk: &Desk) -> String {
+    match &events(desk)[1] {
+        StepEvent::CompactionEnded { reason: Some(reason), .. } => reason.clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Checks that a request went to the provider as it came.
@@ -68,17 +77,18 @@ fn the_policy_has_codex_compact_and_learns_that_it_did() {
     let provider = provider();
     let desk = Desk::with_daemon(&provider.url(), policy(1, true));
     let full = completed(&desk.send(&next(&desk, CODEX, "call_9")));
-    let response = &full["response"];
-    assert_eq!((&response["end_turn"], &response["output"]), (&json!(false), &json!([])), "{full}");
-    let usage = &response["usage"];
-    assert!(usage["total_tokens"].as_u64().unwrap() > 0, "{full}");
-    assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&json!(0), &json!(0)), "{full}");
+    assert_eq!(field(&full, "response.end_turn"), false, "{full}");
+    assert_eq!(field(&full, "response.output"), &json!([]), "{full}");
+    assert!(field(&full, "response.usage.total_tokens").as_u64().unwrap() > 0, "{full}");
+    assert_eq!(field(&full, "response.usage.input_tokens"), 0, "{full}");
+    assert_eq!(field(&full, "response.usage.output_tokens"), 0, "{full}");
     let compaction = request(&desk, &json!([output("call_9"), { "type": "compaction_trigger" }]));
     assert!(desk.send(&compaction).text().contains("longhaul-view-"));
     assert!(provider.received().is_empty(), "no model was asked");
     is_passed(&desk, &provider, &next(&desk, CODEX, "call_9"));
-    let asked = json!({ "kind": "mid_turn", "compact_only": true });
-    assert_eq!(told(&desk), [asked.clone(), json!({ "kind": "compaction_ended" }), asked]);
+    let asked = StepEvent::MidTurn { boundaries: None, compact_only: Some(true) };
+    let ended = StepEvent::CompactionEnded { tokens_after: None, reason: None };
+    assert_eq!(events(&desk), [asked.clone(), ended, asked]);
 }
 
 #[test]
@@ -87,8 +97,8 @@ fn where_codex_does_not_compact_the_turn_goes_on_and_the_policy_is_told() {
     let desk = Desk::with_daemon(&provider.url(), policy(1, true));
     completed(&desk.send(&next(&desk, CODEX, "call_9")));
     is_passed(&desk, &provider, &next(&desk, CODEX, "call_9"));
-    let reason = &told(&desk)[1]["reason"];
-    assert!(reason.as_str().unwrap().contains("model_auto_compact_token_limit"), "{reason}");
+    let reason = reason(&desk);
+    assert!(reason.contains("model_auto_compact_token_limit"), "{reason}");
 }
 
 #[test]
@@ -96,8 +106,8 @@ fn a_view_that_would_be_older_than_the_history_is_not_announced() {
     let provider = provider();
     let desk = Desk::with_daemon(&provider.url(), policy(1, true));
     is_passed(&desk, &provider, &next(&desk, CODEX, "call_10"));
-    let reason = &told(&desk)[1]["reason"];
-    assert!(reason.as_str().unwrap().contains("not read"), "{reason}");
+    let reason = reason(&desk);
+    assert!(reason.contains("not read"), "{reason}");
 }
 
 #[test]
@@ -107,7 +117,7 @@ fn without_the_setting_the_policy_is_asked_once_and_requests_pass() {
     for _ in 0..3 {
         is_passed(&desk, &provider, &next(&desk, CODEX, "call_9"));
     }
-    assert_eq!(told(&desk).len(), 1);
+    assert_eq!(events(&desk).len(), 1);
 }
 
 #[test]
@@ -115,7 +125,7 @@ fn a_version_that_would_end_the_turn_is_never_answered_and_no_daemon_delays_none
     let provider = provider();
     let desk = Desk::with_daemon(&provider.url(), policy(9, true));
     is_passed(&desk, &provider, &next(&desk, "codex_exec/0.168.0 (Debian)", "call_9"));
-    assert!(told(&desk).is_empty());
+    assert!(events(&desk).is_empty());
     let alone = Desk::new(&provider.url());
     is_passed(&alone, &provider, &next(&alone, CODEX, "call_9"));
 }
@@ -124,9 +134,9 @@ fn a_version_that_would_end_the_turn_is_never_answered_and_no_daemon_delays_none
 #[test]
 fn a_daemon_that_does_not_answer_is_asked_once() {
     let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), daemon().on("policy/step", |_| Reply::Close));
+    let desk = Desk::with_daemon(&provider.url(), daemon().on::<policy::Step>(|_| Reply::Close));
     for _ in 0..3 {
         is_passed(&desk, &provider, &next(&desk, CODEX, "call_9"));
     }
-    assert_eq!(told(&desk).len(), 1);
+    assert_eq!(events(&desk).len(), 1);
 }

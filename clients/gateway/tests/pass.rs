@@ -209,7 +209,7 @@ fn a_route_that_is_added_while_it_runs_is_taken_and_one_whose_file_is_gone_stays
     let desk = Desk::new(&provider.url());
     let file = desk.folder.path().join("gateway.json");
     let mut settings = desk.settings.clone();
-    settings.routes.insert("later".to_owned(), settings.routes["corp"].clone());
+    settings.routes.insert("later".to_owned(), settings.routes.get("corp").unwrap().clone());
     let path = format!("/{}/later/models", settings.secret);
     let start = || desk.send(&post(&path, &[], b"")).start;
     assert_eq!(start(), "HTTP/1.1 404 Not Found");

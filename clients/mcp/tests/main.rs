@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, text_at};
 use longhaul_protocol::socket::of_agents;
-use longhaul_protocol::{ErrorKind, WireError};
+use longhaul_protocol::{ErrorKind, Method, WireError};
+use longhaul_protocol::{checkpoint, daemon, history, memory, thread};
 use serde_json::{Value, json};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -45,7 +46,7 @@ impl Agent {
             "clientInfo": { "name": "an agent", "version": "1" },
         });
         let welcome = agent.ask("initialize", hello);
-        let instructions = welcome["result"]["instructions"].as_str().unwrap();
+        let instructions = text_at(&welcome, "result.instructions");
         assert!(instructions.contains("checkpoint_view"), "{instructions}");
         agent.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         agent
@@ -62,7 +63,7 @@ impl Agent {
         loop {
             let line = self.lines.recv_timeout(ANSWER_TIMEOUT).unwrap();
             let answer: Value = serde_json::from_str(&line).unwrap();
-            if answer["id"] == id {
+            if answer.get("id") == Some(&json!(id)) {
                 return answer;
             }
         }
@@ -73,9 +74,8 @@ impl Agent {
         let meta = thread.map_or_else(|| json!({}), |thread| json!({ "threadId": thread }));
         let params = json!({ "name": name, "arguments": arguments, "_meta": meta });
         let answer = self.ask("tools/call", params);
-        let result = &answer["result"];
-        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
-        (text.to_owned(), result["isError"] == true)
+        let is_error = field(&answer, "result").get("isError") == Some(&json!(true));
+        (text_at(&answer, "result.content.0.text").to_owned(), is_error)
     }
 }
 
@@ -95,7 +95,7 @@ fn desk(script: Script) -> (tempfile::TempDir, ScriptedServer) {
 
 fn examples() -> Script {
     let view = json!({ "text": "[TASK]\n- Go on.", "tokens": 4, "digest": "d", "seq": 9 });
-    Script::from_examples().unwrap().result("checkpoint/view", view)
+    Script::from_examples().unwrap().result::<checkpoint::View>(view)
 }
 
 fn with_memory() -> Script {
@@ -108,23 +108,27 @@ fn with_memory() -> Script {
     let note = json!({ "note_id": "n", "text": "Use just.", "project": "parser", "generation": 2 });
     let summary = json!({ "text": "# What is known", "tokens": 4, "generation": 1 });
     examples()
-        .result("memory/search", json!({ "hits": [hit], "generation": 1 }))
-        .result("memory/summary", summary)
-        .result("memory/read", lines)
-        .result("memory/add_note", note)
+        .result::<memory::Search>(json!({ "hits": [hit], "generation": 1 }))
+        .result::<memory::Summary>(summary)
+        .result::<memory::Read>(lines)
+        .result::<memory::AddNote>(note)
 }
 
-fn calls(server: &ScriptedServer, method: &str) -> Vec<Value> {
-    let requests = server.requests().into_iter().filter(|(called, _)| called == method);
-    requests.map(|(_, params)| params).collect()
+fn calls<M: Method>(server: &ScriptedServer) -> Vec<M::Params> {
+    server.calls::<M>().unwrap()
+}
+
+fn continued(thread_id: &str, to: Option<&str>) -> thread::ContinueParams {
+    let to = to.map(str::to_owned);
+    thread::ContinueParams { thread_id: thread_id.to_owned(), to, ..Default::default() }
 }
 
 #[test]
 fn every_tool_has_a_description() {
     let (_folder, server) = desk(examples());
     let answer = Agent::start(server.path()).ask("tools/list", json!({}));
-    let tools = answer["result"]["tools"].as_array().unwrap();
-    let mut names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let tools = field(&answer, "result.tools").as_array().unwrap();
+    let mut names: Vec<&str> = tools.iter().map(|tool| text_at(tool, "name")).collect();
     names.sort_unstable();
     let expected = [
         "checkpoint_apply",
@@ -140,11 +144,11 @@ fn every_tool_has_a_description() {
     ];
     assert_eq!(names, expected);
     for tool in tools {
-        assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
-        assert_eq!(tool["inputSchema"]["type"], "object");
+        assert!(text_at(tool, "description").len() > 40, "{tool}");
+        assert_eq!(text_at(tool, "inputSchema.type"), "object");
         let writing = ["memory_note", "checkpoint_apply", "thread_continue", "thread_rescue"];
-        let is_writing = writing.contains(&tool["name"].as_str().unwrap());
-        assert_eq!(tool["annotations"]["readOnlyHint"], !is_writing, "{tool}");
+        let is_writing = writing.contains(&text_at(tool, "name"));
+        assert_eq!(field(tool, "annotations.readOnlyHint"), !is_writing, "{tool}");
     }
 }
 
@@ -156,14 +160,11 @@ fn calls_default_to_the_calling_thread() {
     assert_eq!((text.as_str(), failed), ("[TASK]\n- Go on.", false));
     agent.tool("checkpoint_view", json!({ "thread_id": "other" }), Some("mine"));
     agent.tool("checkpoint_view", json!({}), None);
-    let views = calls(&server, "checkpoint/view");
-    assert_eq!(views[0]["thread_id"], "mine");
-    assert_eq!(views[1]["thread_id"], "other");
+    let views = calls::<checkpoint::View>(&server);
+    assert_eq!([&views[0].thread_id, &views[1].thread_id], ["mine", "other"]);
     // Without either, the newest of this folder.
-    assert_eq!(
-        calls(&server, "thread/list")[0]["cwd"],
-        std::env::current_dir().unwrap().to_str().unwrap()
-    );
+    let here = std::env::current_dir().unwrap();
+    assert_eq!(calls::<thread::ThreadList>(&server)[0].cwd.as_deref(), here.to_str());
     for (tool, arguments) in [
         ("context_usage", json!({})),
         ("expand", json!({ "handle": "h1" })),
@@ -174,8 +175,8 @@ fn calls_default_to_the_calling_thread() {
     }
     agent.tool("expand", json!({ "handle": "#7", "thread_id": "0199" }), Some("mine"));
     agent.tool("expand", json!({ "handle": "#7" }), None);
-    let threads: Vec<Value> =
-        calls(&server, "history/expand").iter().map(|call| call["thread_id"].clone()).collect();
+    let threads: Vec<_> =
+        calls::<history::Expand>(&server).into_iter().map(|call| call.thread_id.unwrap()).collect();
     assert_eq!(threads, ["mine", "0199", "01980000-0000-7000-8000-000000000001"]);
 }
 
@@ -185,14 +186,19 @@ fn thread_continue_returns_the_command_for_the_user() {
     let mut agent = Agent::start(server.path());
     let (text, failed) = agent.tool("thread_continue", json!({ "to": "claude" }), Some("mine"));
     assert!(!failed && text.contains("codex resume") && text.contains("Working tree: "), "{text}");
-    let requests = calls(&server, "thread/continue");
-    assert_eq!(requests, [json!({ "thread_id": "mine", "to": "claude" })]);
+    let requests = calls::<thread::Continue>(&server);
+    assert_eq!(requests, [continued("mine", Some("claude"))]);
 }
 
 /// Examples in which these threads are blocked.
 fn with_blocked(ids: &'static [&'static str]) -> Script {
-    examples().on("thread/list", move |params| {
-        assert_eq!(*params, json!({ "blocked": true, "limit": 20 }), "the whole project");
+    examples().on::<thread::ThreadList>(move |params| {
+        let expected = thread::ThreadListParams {
+            blocked: Some(true),
+            limit: Some(20),
+            ..Default::default()
+        };
+        assert_eq!(params, expected, "the whole project");
         let threads = ids.iter().map(|id| {
             json!({
                 "thread_id": id, "source": "codex", "path": "/r.jsonl", "cwd": "/work", "title": "Fix the parser",
@@ -211,16 +217,16 @@ fn a_blocked_thread_is_rescued_and_several_are_listed() {
     let (text, failed) =
         Agent::start(server.path()).tool("thread_rescue", json!({ "to": "claude" }), Some("mine"));
     assert!(!failed && text.contains("codex resume"), "{text}");
-    let asked = calls(&server, "thread/continue");
-    assert_eq!(asked, [json!({ "thread_id": "one-1", "to": "claude" })]);
+    let asked = calls::<thread::Continue>(&server);
+    assert_eq!(asked, [continued("one-1", Some("claude"))]);
 
     let (_folder, server) = desk(with_blocked(&["one-1", "two-2"]));
     let mut agent = Agent::start(server.path());
     let (text, failed) = agent.tool("thread_rescue", json!({}), Some("mine"));
     assert!(!failed && text.contains("two-2: its window is full: Fix the parser"), "{text}");
-    assert!(calls(&server, "thread/continue").is_empty());
+    assert!(calls::<thread::Continue>(&server).is_empty());
     agent.tool("thread_rescue", json!({ "thread_id": "two" }), None);
-    assert_eq!(calls(&server, "thread/continue"), [json!({ "thread_id": "two-2" })]);
+    assert_eq!(calls::<thread::Continue>(&server), [continued("two-2", None)]);
     let (text, failed) = agent.tool("thread_rescue", json!({ "thread_id": "mine" }), None);
     assert!(failed && text.contains("no blocked thread"), "{text}");
 
@@ -231,9 +237,9 @@ fn a_blocked_thread_is_rescued_and_several_are_listed() {
 
 #[test]
 fn updates_are_applied_in_order_until_one_is_rejected() {
-    let script = examples().on("checkpoint/apply", |params| {
-        let is_port = params["update"]["key"] == "port";
-        Reply::Result(match is_port {
+    let script = examples().on::<checkpoint::Apply>(|params| {
+        let checkpoint::Update::Fact(fact) = params.update else { panic!("{params:?}") };
+        Reply::Result(match fact.key == "port" {
             true => json!({ "accepted": true, "seq": 7 }),
             false => json!({ "accepted": false, "rule": "evidence", "reason": "no such call", "hint": "name one", "seq": 7 }),
         })
@@ -247,18 +253,18 @@ fn updates_are_applied_in_order_until_one_is_rejected() {
     let (text, failed) =
         agent.tool("checkpoint_apply", json!({ "updates": [fact("port")] }), Some("mine"));
     assert!(!failed && text.contains("Recorded 1"), "{text}");
-    assert_eq!(calls(&server, "checkpoint/apply")[0]["thread_id"], "mine");
+    assert_eq!(calls::<checkpoint::Apply>(&server)[0].thread_id, "mine");
     let updates = json!({ "updates": [fact("port"), fact("host"), fact("port")] });
     let (text, failed) = agent.tool("checkpoint_apply", updates, Some("mine"));
     assert!(failed && text.contains("update 2 of 3"), "{text}");
     for word in ["update_rejected", "host", "no such call", "name one", "1 before it"] {
         assert!(text.contains(word), "{word}: {text}");
     }
-    assert_eq!(calls(&server, "checkpoint/apply").len(), 3, "the third is not sent");
+    assert_eq!(calls::<checkpoint::Apply>(&server).len(), 3, "the third is not sent");
     let unread = json!({ "updates": [fact("port"), { "kind": "policy" }] });
     let (text, failed) = agent.tool("checkpoint_apply", unread, Some("mine"));
     assert!(failed && text.contains("update 2 of 2 cannot be read"), "{text}");
-    assert_eq!(calls(&server, "checkpoint/apply").len(), 3, "none is sent");
+    assert_eq!(calls::<checkpoint::Apply>(&server).len(), 3, "none is sent");
 }
 
 #[test]
@@ -272,12 +278,12 @@ fn memory_tools_and_resource_work() {
     let (text, _) = agent.tool("memory_note", json!({ "text": "Use just." }), None);
     assert_eq!(text, "Noted for parser: Use just.");
     let read = agent.ask("resources/read", json!({ "uri": "longhaul://memory/summary" }));
-    assert_eq!(read["result"]["contents"][0]["text"], "# What is known", "{read}");
-    assert_eq!(read["result"]["contents"][0]["mimeType"], "text/markdown");
+    assert_eq!(text_at(&read, "result.contents.0.text"), "# What is known", "{read}");
+    assert_eq!(text_at(&read, "result.contents.0.mimeType"), "text/markdown");
     let listed = agent.ask("resources/list", json!({}));
-    assert_eq!(listed["result"]["resources"][0]["uri"], "longhaul://memory/summary");
+    assert_eq!(text_at(&listed, "result.resources.0.uri"), "longhaul://memory/summary");
     let unknown = agent.ask("resources/read", json!({ "uri": "longhaul://nothing" }));
-    assert!(unknown["error"]["message"].is_string(), "{unknown}");
+    assert!(!text_at(&unknown, "error.message").is_empty(), "{unknown}");
 }
 
 #[test]
@@ -285,13 +291,13 @@ fn restart_repeats_reads_but_not_notes() {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&count);
     let script = with_memory()
-        .on("checkpoint/view", move |_| match seen.fetch_add(1, Ordering::SeqCst) {
+        .on::<checkpoint::View>(move |_| match seen.fetch_add(1, Ordering::SeqCst) {
             0 => Reply::Close,
             _ => {
                 Reply::Result(json!({ "text": "still here", "tokens": 2, "digest": "d", "seq": 1 }))
             }
         })
-        .on("memory/add_note", |_| Reply::Close);
+        .on::<memory::AddNote>(|_| Reply::Close);
     let (_folder, server) = desk(script);
     let mut agent = Agent::start(server.path());
     // The connection ends during a call, then between two.
@@ -300,7 +306,7 @@ fn restart_repeats_reads_but_not_notes() {
     assert_eq!(agent.tool("checkpoint_view", json!({}), Some("t")), ("still here".into(), false));
     let (text, failed) = agent.tool("memory_note", json!({ "text": "Use just." }), None);
     assert!(failed && text.contains("connection_broken"), "{text}");
-    assert_eq!(calls(&server, "memory/add_note").len(), 1);
+    assert_eq!(calls::<memory::AddNote>(&server).len(), 1);
 }
 
 #[test]
@@ -313,12 +319,12 @@ fn missing_daemon_and_other_version_are_reported() {
         "{text}"
     );
 
-    let older = |_: &Value| {
+    let older = |_| {
         let error = WireError::new(ErrorKind::VersionUnsupported, "this daemon speaks 1 to 1");
         let end = longhaul_protocol::version::Disagreement::DaemonTooOld;
         Reply::Error(error.with_detail(json!({ "disagreement": end })))
     };
-    let (_folder, server) = desk(examples().on("initialize", older));
+    let (_folder, server) = desk(examples().on::<daemon::Initialize>(older));
     let (text, failed) = Agent::start(server.path()).tool("expand", json!({ "handle": "h" }), None);
     assert!(failed && text.contains("version_unsupported"), "{text}");
     assert!(text.contains("restart the daemon"), "{text}");

@@ -18,7 +18,7 @@ use super::codex::Codex;
 use super::compare::{Row, compare};
 use super::gateway::{self, BRIEFING, Stage};
 use super::hooks::TRUSTED;
-use super::mock::{Mock, PART, is_compaction};
+use super::mock::{PART, is_compaction};
 use super::policy::{decided, is_over};
 use super::scenario;
 use super::terminal::Terminal;
@@ -50,16 +50,9 @@ fn in_form(
     limit: Duration,
     form: gateway::Form,
 ) -> anyhow::Result<Vec<Row>> {
-    let mock = Mock::start()?;
-    let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
-    if form.name == gateway::OPAQUE.name {
-        gateway::use_built_in_provider(&codex, &mock)?;
-    }
-    settle(&codex)?;
-    let nobody = Path::new("/nonexistent");
-    let daemon = Daemon::start_with(longhauld, &codex.home(), nobody, CONFIG)?;
-    let longhaul = longhauld.with_file_name("longhaul");
-    let stage = Stage { longhaul, codex, mock, form };
+    let stage = Stage::new(longhauld, binary, limit, form)?;
+    settle(&stage.codex)?;
+    let daemon = stage.daemon(longhauld, CONFIG)?;
     stage.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
     let _gateway = stage.gateway()?;
     trust::approve(&stage.codex)?;

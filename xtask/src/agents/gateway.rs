@@ -74,21 +74,15 @@ pub(super) struct Form {
 pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for form in [PLAIN, OPAQUE] {
-        let mock = Mock::start()?;
-        let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
-        if form.name == OPAQUE.name {
-            use_built_in_provider(&codex, &mock)?;
-        }
-        let daemon =
-            Daemon::start_with(longhauld, &codex.home(), Path::new("/nonexistent"), CONFIG)?;
-        let stage = Stage { longhaul: longhauld.with_file_name("longhaul"), codex, mock, form };
+        let stage = Stage::new(longhauld, binary, limit, form)?;
+        let daemon = stage.daemon(longhauld, CONFIG)?;
         rows.extend(stage.play(daemon).with_context(|| format!("the {} form", stage.form.name))?);
     }
     Ok(rows)
 }
 
 /// Selects Codex's own provider, at the mock's address. It stores opaque items and tries websockets first.
-pub(super) fn use_built_in_provider(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
+fn use_built_in_provider(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
     let path = codex.home().join("config.toml");
     let text = fs::read_to_string(&path)?;
     let (own, _) = text.split_once("[model_providers.mock]").context("the mock's table")?;
@@ -106,6 +100,25 @@ pub(super) struct Stage {
 }
 
 impl Stage {
+    /// Codex with a mock model, whose provider is named as the form needs it.
+    pub(super) fn new(
+        longhauld: &Path,
+        binary: &Path,
+        limit: Duration,
+        form: Form,
+    ) -> anyhow::Result<Self> {
+        let mock = Mock::start()?;
+        let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
+        if form.name == OPAQUE.name {
+            use_built_in_provider(&codex, &mock)?;
+        }
+        Ok(Self { longhaul: longhauld.with_file_name("longhaul"), codex, mock, form })
+    }
+
+    pub(super) fn daemon(&self, longhauld: &Path, config: &str) -> anyhow::Result<Daemon> {
+        Daemon::start_with(longhauld, &self.codex.home(), Path::new("/nonexistent"), config)
+    }
+
     fn play(&self, mut daemon: Daemon) -> anyhow::Result<Vec<Row>> {
         let config = self.codex.home().join("config.toml");
         let before = fs::read_to_string(&config)?;

@@ -8,11 +8,10 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::claude;
-use super::codex::Codex;
 use super::compare::Row;
-use super::gateway::{BRIEFING, OPAQUE, PLAIN, Stage, use_built_in_provider};
+use super::gateway::{BRIEFING, OPAQUE, PLAIN, Stage};
 use super::hooks::TRUSTED;
-use super::mock::{Mock, PART, is_compaction, is_summary_request};
+use super::mock::{PART, is_compaction, is_summary_request};
 use super::policy::decided;
 use crate::daemon::Daemon;
 use crate::process::Deadline;
@@ -50,14 +49,8 @@ pub(super) fn with_codex(
             ["mid-turn: no model, opaque", "mid-turn: goes on, opaque", "mid-turn: one, opaque"],
         ),
     ] {
-        let mock = Mock::start()?;
-        let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
-        if form.name == OPAQUE.name {
-            use_built_in_provider(&codex, &mock)?;
-        }
-        let daemon =
-            Daemon::start_with(longhauld, &codex.home(), Path::new("/nonexistent"), CONFIG)?;
-        let stage = Stage { longhaul: longhauld.with_file_name("longhaul"), codex, mock, form };
+        let stage = Stage::new(longhauld, binary, limit, form)?;
+        let daemon = stage.daemon(longhauld, CONFIG)?;
         stage.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
         let _gateway = stage.gateway()?;
         stage.mock.take();

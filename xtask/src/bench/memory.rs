@@ -17,7 +17,6 @@ use crate::wire::Wire;
 
 /// Includes threads of any age; no background builds.
 const CONFIG: &str = "[memory]\nenabled = false\nmax_unused_days = 3650\n";
-const WARM_UP: usize = 5;
 
 /// Queries that fit any project.
 const QUERIES: [&str; 8] = [
@@ -58,11 +57,11 @@ pub(super) fn measure(
     report.add("a note until it is published", format!("{:.3} s", watch.seconds()), "");
 
     let searches: Vec<Value> = QUERIES.iter().map(|query| json!({ "query": query })).collect();
-    let times = time(&mut wire, ("memory/search", &searches), rounds)?;
+    let times = Times::of_calls(&mut wire, ("memory/search", &searches), rounds)?;
     report.add("memory/search", times.show(), "p99 <= 20 ms");
     let folders = folders(&mut wire)?;
     let params: Vec<Value> = folders.iter().map(|cwd| json!({ "cwd": cwd })).collect();
-    let times = time(&mut wire, ("memory/summary", &params), rounds)?;
+    let times = Times::of_calls(&mut wire, ("memory/summary", &params), rounds)?;
     report.add("memory/summary of 5,000 tokens", times.show(), "p99 <= 20 ms");
     daemon.stop()
 }
@@ -93,23 +92,4 @@ fn folders(wire: &mut Wire) -> anyhow::Result<Vec<String>> {
     let folders: BTreeSet<&str> = folders.filter(|cwd| Path::new(cwd).is_absolute()).collect();
     ensure!(!folders.is_empty(), "no thread has a folder");
     Ok(folders.into_iter().map(str::to_owned).collect())
-}
-
-fn time(
-    wire: &mut Wire,
-    (method, params): (&str, &[Value]),
-    rounds: usize,
-) -> anyhow::Result<Times> {
-    let (mut times, mut answer) = (Vec::new(), Vec::new());
-    for round in 0..WARM_UP + rounds {
-        let request = wire.request(method, &params[round % params.len()]);
-        let watch = Stopwatch::start();
-        wire.round_trip(&request, &mut answer)?;
-        if round >= WARM_UP {
-            times.push(watch.elapsed());
-        }
-        let read: Value = serde_json::from_slice(&answer)?;
-        ensure!(read["error"].is_null(), "{method}: {}", read["error"]);
-    }
-    Ok(Times::of(times))
 }

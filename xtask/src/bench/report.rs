@@ -2,6 +2,14 @@
 
 use std::time::Duration;
 
+use anyhow::ensure;
+use serde_json::Value;
+
+use crate::stopwatch::Stopwatch;
+use crate::wire::Wire;
+
+const CALLS_TO_WARM_UP: usize = 5;
+
 /// Figures in the order of measurement.
 #[derive(Default)]
 pub(super) struct Report {
@@ -44,6 +52,27 @@ impl Report {
 pub(super) struct Times(Vec<Duration>);
 
 impl Times {
+    /// Times of calls of a method, which takes the params in turn.
+    pub(super) fn of_calls(
+        wire: &mut Wire,
+        (method, params): (&str, &[Value]),
+        rounds: usize,
+    ) -> anyhow::Result<Self> {
+        let (mut times, mut answer) = (Vec::new(), Vec::new());
+        for round in 0..CALLS_TO_WARM_UP + rounds {
+            let params = &params[round % params.len()];
+            let request = wire.request(method, params);
+            let watch = Stopwatch::start();
+            wire.round_trip(&request, &mut answer)?;
+            if round >= CALLS_TO_WARM_UP {
+                times.push(watch.elapsed());
+            }
+            let read: Value = serde_json::from_slice(&answer)?;
+            ensure!(read.get("error").is_none(), "{method} {params}: {read}");
+        }
+        Ok(Self::of(times))
+    }
+
     pub(super) fn of(mut times: Vec<Duration>) -> Self {
         times.sort();
         Self(times)

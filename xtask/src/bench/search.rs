@@ -5,14 +5,12 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use anyhow::ensure;
 use serde_json::{Value, json};
 
 use super::report::{Report, Times};
 use super::synth::{self, Length};
 use crate::daemon::Daemon;
 use crate::stopwatch::Stopwatch;
-use crate::wire::Wire;
 
 /// Items per generated thread.
 const ITEMS_PER_THREAD: u64 = 5_000;
@@ -21,7 +19,6 @@ const WORDS: u64 = 24;
 const VOCABULARY: f64 = 200_000.0;
 /// Bytes of a session to ingest while the index is being filled, and again afterwards.
 const BESIDE_BYTES: u64 = 32 << 20;
-const WARM_UP: usize = 5;
 
 pub(super) fn measure(
     longhauld: &Path,
@@ -68,7 +65,7 @@ pub(super) fn measure(
     let peak = daemon.memory()?.peak;
     report.add("peak memory with the index", format!("{peak:.1} MiB"), "");
     for (name, queries) in queries() {
-        let times = time(&mut wire, &queries, rounds)?;
+        let times = Times::of_calls(&mut wire, ("thread/search", &queries), rounds)?;
         report.add(format!("thread/search, {name}"), times.show(), "p99 <= 50 ms");
     }
     daemon.stop()
@@ -107,22 +104,6 @@ fn queries() -> Vec<(&'static str, Vec<Value>)> {
             variants(&|number| format!("w{}", 1 + number)).into_iter().map(in_folder).collect(),
         ),
     ]
-}
-
-fn time(wire: &mut Wire, queries: &[Value], rounds: usize) -> anyhow::Result<Times> {
-    let (mut times, mut answer) = (Vec::new(), Vec::new());
-    for round in 0..WARM_UP + rounds {
-        let query = &queries[round % queries.len()];
-        let request = wire.request("thread/search", query);
-        let watch = Stopwatch::start();
-        wire.round_trip(&request, &mut answer)?;
-        if round >= WARM_UP {
-            times.push(watch.elapsed());
-        }
-        let read: Value = serde_json::from_slice(&answer)?;
-        ensure!(read["error"].is_null(), "{query}: {}", read["error"]);
-    }
-    Ok(Times::of(times))
 }
 
 /// Seconds until a client's sync of a new session returns.

@@ -1,4 +1,4 @@
-//! Tests of the daemon read its answers with the protocol's types.
+//! Tests read requests and answers with the protocol's types.
 
 use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
 
@@ -9,11 +9,16 @@ use crate::source::SOURCES;
 const KEYWORDS: &[&str] = &["in", "return", "else", "match", "if", "while", "mut", "break", "move"];
 
 /// A misspelt key of a `serde_json::Value` is null, and null equals null: such a test cannot fail. Use
-/// `support::field` for values without a type: it panics if the key is missing.
+/// `field` (of `longhaul_client::scripted`, or of the daemon's `support`) for values without a type: it panics if the
+/// key is missing.
 #[test]
-fn tests_of_the_daemon_index_no_json_by_a_key() {
+fn wire_tests_index_no_json_by_a_key() {
+    let is_wire_test = |path: &str| {
+        let parts: Vec<&str> = path.split('/').collect();
+        matches!(parts[..], ["daemon", "server", "tests", ..] | ["clients", _, "tests", ..])
+    };
     let mut findings = Vec::new();
-    for source in SOURCES.iter().filter(|source| source.path.starts_with("daemon/server/tests/")) {
+    for source in SOURCES.iter().filter(|source| is_wire_test(&source.path)) {
         let tokens: TokenStream = source.text.parse().expect("a source file that compiles parses");
         for line in indexed_by_text(tokens) {
             findings.push(format!("{}:{line}", source.path));

@@ -27,11 +27,13 @@ mod answer_format;
 mod compact;
 mod compact_undo;
 mod event;
+mod exchange;
 mod payload;
 mod session_start;
 mod turn;
 
 use answer_format::Answer;
+use exchange::Hook;
 use payload::{Agent, Event, Payload};
 
 /// Milliseconds for the answer; the goal for the whole process is 200.
@@ -128,10 +130,9 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<An
             let then = if is_started { "; starting it for the next event" } else { "" };
             return Err(format!("{error}{then}"));
         }
-        Err(error) => return Err(event::one_line(&error)),
+        Err(error) => return Err(exchange::one_line(&error)),
     };
-    event::answer(event, &event::Hook { agent, payload: &payload, client: &client, session, until })
-        .await
+    event::answer(event, &Hook { agent, payload: &payload, client: &client, session, until }).await
 }
 
 /// Reads the payload up to the end of its object: an agent may leave the pipe open. On a timeout the reading thread

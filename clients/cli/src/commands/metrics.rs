@@ -16,8 +16,7 @@ Examples:
 pub(crate) struct MetricsArgs {}
 
 pub(crate) async fn run(_: MetricsArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
-    session.print(&client.call::<Metrics>(NoParams {}).await?)
+    session.show::<Metrics>(NoParams {}).await
 }
 
 impl Page for MetricsResult {

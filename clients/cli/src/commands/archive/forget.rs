@@ -21,8 +21,7 @@ pub(crate) struct ForgetArgs {
 }
 
 pub(crate) async fn run(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
-    session.print(&client.call::<Forget>(ForgetParams { thread_id: args.thread }).await?)
+    session.show::<Forget>(ForgetParams { thread_id: args.thread }).await
 }
 
 impl Page for ForgetResult {

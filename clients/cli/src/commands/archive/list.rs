@@ -37,7 +37,6 @@ pub(crate) struct ArchiveListArgs {
 }
 
 pub(crate) async fn run(args: ArchiveListArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
     let params = ArchiveListParams {
         thread_id: args.thread,
         gone: args.gone.then_some(true),
@@ -45,7 +44,7 @@ pub(crate) async fn run(args: ArchiveListArgs, session: &Session) -> Result<(), 
         limit: Some(args.limit),
         cursor: None,
     };
-    session.print(&client.call::<ArchiveList>(params).await?)
+    session.show::<ArchiveList>(params).await
 }
 
 /// Reads all pages.

@@ -25,8 +25,7 @@ pub(crate) struct RestoreArgs {
 
 pub(crate) async fn run(args: RestoreArgs, session: &Session) -> Result<(), Failure> {
     let to = args.to.as_deref().map(absolute).transpose()?;
-    let client = session.connect().await?;
-    session.print(&client.call::<Restore>(RestoreParams { thread_id: args.thread, to }).await?)
+    session.show::<Restore>(RestoreParams { thread_id: args.thread, to }).await
 }
 
 /// The daemon has a different working folder.

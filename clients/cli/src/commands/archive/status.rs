@@ -20,8 +20,7 @@ Examples:
 pub(crate) struct ArchiveStatusArgs {}
 
 pub(crate) async fn run(_: ArchiveStatusArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
-    session.print(&client.call::<Overview>(OverviewParams {}).await?)
+    session.show::<Overview>(OverviewParams {}).await
 }
 
 impl Page for OverviewResult {

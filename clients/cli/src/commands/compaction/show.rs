@@ -23,9 +23,8 @@ pub(crate) struct CompactionShowArgs {
 }
 
 pub(crate) async fn run(args: CompactionShowArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
     let compaction_id = args.compaction;
-    session.print(&client.call::<CompactionGet>(CompactionGetParams { compaction_id }).await?)
+    session.show::<CompactionGet>(CompactionGetParams { compaction_id }).await
 }
 
 impl Page for CompactionGetResult {

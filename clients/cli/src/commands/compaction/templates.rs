@@ -23,7 +23,6 @@ pub(crate) struct TemplatesArgs {
 }
 
 pub(crate) async fn run(args: TemplatesArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
     let params = TemplatesParams { seed: args.seed.then_some(true) };
-    session.print(&client.call::<Templates>(params).await?)
+    session.show::<Templates>(params).await
 }

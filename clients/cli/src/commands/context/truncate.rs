@@ -53,8 +53,7 @@ pub(crate) async fn run(args: TruncateArgs, session: &Session) -> Result<(), Fai
         name: args.policy,
     };
     let params = TruncateParams { text: Some(text), items: None, policy, formatted: None };
-    let client = session.connect().await?;
-    session.print(&client.call::<Truncate>(params).await?)
+    session.show::<Truncate>(params).await
 }
 
 impl Page for TruncateResult {

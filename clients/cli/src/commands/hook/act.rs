@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::compact::{PROTOCOL, check_protocol, read_to_end};
-use super::event::{Hook, one_line};
+use super::exchange::{Hook, one_line};
 use super::payload::Agent;
 use super::{TURN_EVENT, log_failure, own_command, stdin};
 use crate::commands::app_server::{self, AppServer, ServerFault};

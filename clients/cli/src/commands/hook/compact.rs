@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::compact_undo::{self, Message};
-use super::event::{Hook, one_line};
+use super::exchange::{Hook, one_line};
 use super::payload::{Agent, Payload};
 use super::{HookArgs, log_failure, stdin};
 use crate::failure::Failure;

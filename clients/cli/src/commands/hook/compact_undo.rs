@@ -11,7 +11,7 @@ use longhaul_protocol::compaction::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::event::one_line;
+use super::exchange::one_line;
 use super::payload::Payload;
 use crate::session::Session;
 

@@ -1,34 +1,18 @@
 //! Handles the events: calls the daemon and builds the answer.
 
-use std::time::Duration;
-
-use longhaul_client::{Client, ClientError};
-use longhaul_protocol::thread::{Sync, SyncParams};
-use longhaul_protocol::{ErrorKind, Method, compaction, context, memory, policy};
-use tokio::time::{Instant, timeout_at};
+use longhaul_client::ClientError;
+use longhaul_protocol::{ErrorKind, compaction, context, memory, policy};
 
 use super::act;
 use super::answer_format::Answer;
 use super::compact::words;
-use super::payload::{Agent, Event, Payload};
+use super::exchange::{Hook, one_line};
+use super::payload::{Agent, Event};
 use super::session_start;
 use crate::commands::install::setup;
-use crate::session::Session;
 
-/// Milliseconds to wait for the newest lines of the transcript; without them the checkpoint is slightly older.
-const SYNC_MS: u64 = 60;
 /// Percentage of the compaction limit at which to warn the agent.
 const NEARLY_FULL_PERCENT: u64 = 85;
-
-#[derive(Clone, Copy)]
-pub(super) struct Hook<'a> {
-    pub(super) agent: Agent,
-    pub(super) payload: &'a Payload,
-    pub(super) client: &'a Client,
-    pub(super) session: &'a Session,
-    /// Deadline of calls to the daemon.
-    pub(super) until: Instant,
-}
 
 pub(super) async fn answer(event: Event, hook: &Hook<'_>) -> Result<Answer, String> {
     match event {
@@ -116,20 +100,6 @@ async fn stop(hook: &Hook<'_>) -> Result<Answer, String> {
 }
 
 impl Hook<'_> {
-    /// The thread, after reading its transcript as far as time allows.
-    pub(super) async fn thread(&self) -> Result<String, String> {
-        let named = self.payload.session_id.clone();
-        let Some(path) = self.payload.transcript_path.clone() else {
-            return named.ok_or_else(|| "the payload names no thread".to_owned());
-        };
-        let sync = SyncParams { path: Some(path), timeout_ms: Some(SYNC_MS), ..Default::default() };
-        match (self.call::<Sync>(sync).await, named) {
-            (Ok(synced), _) => Ok(synced.thread_id),
-            (Err(_), Some(named)) => Ok(named),
-            (Err(why), None) => Err(why),
-        }
-    }
-
     /// The policy's advice at the end of a turn, if any.
     async fn advice(&self, thread_id: String, last_words: &str) -> Result<Option<String>, String> {
         let message = (!last_words.is_empty()).then(|| last_words.to_owned());
@@ -161,22 +131,4 @@ impl Hook<'_> {
             stepped.effects.into_iter().filter_map(|done| Some(done.text?.0)).collect();
         Ok((!texts.is_empty()).then(|| format!("longhaul: {} (/compact)", texts.join("; "))))
     }
-
-    /// Whether the daemon's time is up. The client's own limit is the same, in whole milliseconds.
-    fn is_late(&self) -> bool {
-        Instant::now() + Duration::from_millis(2) >= self.until
-    }
-
-    pub(super) async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {
-        match timeout_at(self.until, self.client.call::<M>(params)).await {
-            Ok(answer) => answer.map_err(|error| one_line(&error)),
-            Err(_) => Err(format!("{} took too long", M::NAME)),
-        }
-    }
-}
-
-/// An error with its hint, on one line.
-pub(super) fn one_line(error: &ClientError) -> String {
-    let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
-    format!("{error}{hint}")
 }

@@ -1,12 +1,12 @@
 //! The start of a session: the checkpoint after a compaction or at a resume, and memory.
 
-use longhaul_client::briefing::OPENING;
+use longhaul_client::briefing::{OPENING, VIEW_HEADER};
 use longhaul_client::gateway::MARKER;
 use longhaul_protocol::thread::{Items, ItemsParams};
 use longhaul_protocol::{checkpoint, context, history, memory};
 
 use super::answer_format::Answer;
-use super::event::Hook;
+use super::exchange::Hook;
 use super::payload::Agent;
 use crate::commands::usage::bill::at_resume;
 
@@ -26,7 +26,7 @@ const COMPACTION: &str = "compaction";
 const OURS: [&str; 4] = [
     "<longhaul_context about=\"resume\"",
     "<longhaul_context about=\"compaction\"",
-    "[SESSION_CHECKPOINT v1]",
+    VIEW_HEADER,
     OPENING,
 ];
 /// Items to inspect at the end of a history.

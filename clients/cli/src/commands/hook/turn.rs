@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::compact::{PROTOCOL, check_protocol, read_to_end};
-use super::event::{Hook, one_line};
+use super::exchange::{Hook, one_line};
 use super::payload::{Agent, Payload};
 use super::{HookArgs, log_failure, stdin};
 use crate::failure::Failure;

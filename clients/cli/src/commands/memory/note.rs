@@ -62,9 +62,8 @@ pub(crate) async fn run(args: NoteArgs, session: &Session) -> Result<(), Failure
         true => None,
         false => Some(select::folder(args.cwd.as_deref().unwrap_or("."))?),
     };
-    let client = session.connect().await?;
     let params = AddNoteParams { text: args.text.join(" "), cwd, origin: Some(speaker()) };
-    session.print(&client.call::<AddNote>(params).await?)
+    session.show::<AddNote>(params).await
 }
 
 /// Environment variables that agents set for their commands.

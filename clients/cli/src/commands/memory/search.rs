@@ -38,14 +38,13 @@ pub(crate) struct SearchArgs {
 
 pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failure> {
     let cwd = args.here.then_some(".").or(args.cwd.as_deref()).map(select::folder).transpose()?;
-    let client = session.connect().await?;
     let params = SearchParams {
         query: args.query.join(" "),
         cwd,
         limit: Some(args.limit),
         max_tokens: args.max_tokens,
     };
-    session.print(&client.call::<Search>(params).await?)
+    session.show::<Search>(params).await
 }
 
 impl Page for SearchResult {

@@ -20,8 +20,7 @@ pub(crate) struct CloseArgs {
 }
 
 pub(crate) async fn run(args: CloseArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
-    session.print(&client.call::<Close>(CloseParams { thread_id: args.thread }).await?)
+    session.show::<Close>(CloseParams { thread_id: args.thread }).await
 }
 
 impl Page for CloseResult {

@@ -31,7 +31,6 @@ pub(crate) struct ThreadListArgs {
 }
 
 pub(crate) async fn run(args: ThreadListArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
     let here = match args.here {
         true => Some(std::env::current_dir()?.to_string_lossy().into_owned()),
         false => None,
@@ -43,7 +42,7 @@ pub(crate) async fn run(args: ThreadListArgs, session: &Session) -> Result<(), F
         cursor: args.slice.cursor,
         blocked: None,
     };
-    session.print(&client.call::<ThreadList>(params).await?)
+    session.show::<ThreadList>(params).await
 }
 
 impl Page for ThreadListResult {

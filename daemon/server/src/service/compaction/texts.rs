@@ -85,14 +85,15 @@ impl CompactionTexts {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_client::briefing::{OPENING, RESTORED};
-    use longhaul_core::rollout::contextual::is_restored;
+    use longhaul_client::briefing::{self, OPENING, RESTORED};
+    use longhaul_core::rollout::contextual::{VIEW_HEADER, is_restored};
 
     use super::CHECKPOINT_OPENING;
 
     #[test]
     fn the_daemon_recognizes_the_marks_that_clients_write() {
         assert_eq!(OPENING, CHECKPOINT_OPENING);
+        assert_eq!(briefing::VIEW_HEADER, VIEW_HEADER);
         assert!(is_restored(RESTORED));
     }
 }

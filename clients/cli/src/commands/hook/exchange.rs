@@ -1,0 +1,58 @@
+//! One run of a hook: the agent's payload, and calls to the daemon until the deadline.
+
+use std::time::Duration;
+
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::Method;
+use longhaul_protocol::thread::{Sync, SyncParams};
+use tokio::time::{Instant, timeout_at};
+
+use super::payload::{Agent, Payload};
+use crate::session::Session;
+
+/// Milliseconds to wait for the newest lines of the transcript; without them the checkpoint is slightly older.
+const SYNC_MS: u64 = 60;
+
+#[derive(Clone, Copy)]
+pub(super) struct Hook<'a> {
+    pub(super) agent: Agent,
+    pub(super) payload: &'a Payload,
+    pub(super) client: &'a Client,
+    pub(super) session: &'a Session,
+    /// Deadline of calls to the daemon.
+    pub(super) until: Instant,
+}
+
+impl Hook<'_> {
+    /// The thread, after reading its transcript as far as time allows.
+    pub(super) async fn thread(&self) -> Result<String, String> {
+        let named = self.payload.session_id.clone();
+        let Some(path) = self.payload.transcript_path.clone() else {
+            return named.ok_or_else(|| "the payload names no thread".to_owned());
+        };
+        let sync = SyncParams { path: Some(path), timeout_ms: Some(SYNC_MS), ..Default::default() };
+        match (self.call::<Sync>(sync).await, named) {
+            (Ok(synced), _) => Ok(synced.thread_id),
+            (Err(_), Some(named)) => Ok(named),
+            (Err(why), None) => Err(why),
+        }
+    }
+
+    /// Whether the daemon's time is up. The client's own limit is the same, in whole milliseconds.
+    pub(super) fn is_late(&self) -> bool {
+        Instant::now() + Duration::from_millis(2) >= self.until
+    }
+
+    pub(super) async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {
+        match timeout_at(self.until, self.client.call::<M>(params)).await {
+            Ok(answer) => answer.map_err(|error| one_line(&error)),
+            Err(_) => Err(format!("{} took too long", M::NAME)),
+        }
+    }
+}
+
+/// An error with its hint, on one line.
+pub(super) fn one_line(error: &ClientError) -> String {
+    let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
+    format!("{error}{hint}")
+}

@@ -141,7 +141,9 @@ impl Database {
     /// Whether the open database is still the file at its path. It is not after someone removed the database or its
     /// folder. While a damaged one is being replaced, it counts as in place.
     pub fn is_in_place(&self) -> bool {
-        self.recovering.try_lock().is_err() || self.connections.pools().is_in_place()
+        let is_current = || self.connections.pools().is_in_place();
+        // In this order: a replacement may begin after the first question and end before the last.
+        is_current() || self.recovering.try_lock().is_err() || is_current()
     }
 
     /// Compares the pages of a database at rest with its seal.

@@ -36,7 +36,7 @@ use crate::link::Caller;
 use crate::lock::{self, Lock, LockError};
 use crate::rpc::{self, TableError};
 use crate::service::reload::Reload;
-use crate::service::{DATABASE, Deps, Services};
+use crate::service::{DATABASE, DaemonServices, Deps, Services};
 use crate::shutdown::{Shutdown, watch_signals};
 use crate::socket::bind::{BindError, Bound, Claim};
 use crate::socket::{self, Bounds, Server};
@@ -208,15 +208,15 @@ impl App {
     }
 
     fn with_tasks(self, services: Services) -> Self {
-        let Services { storage, reload, policy, jobs, keeping, .. } = services;
+        let DaemonServices { storage, reload, keeping, upkeep, .. } = services.daemon;
+        let policy = services.policy;
         let work = OwnWork {
             compaction: services.compaction.jobs,
-            full_text: services.full_text,
+            full_text: services.search.full_text,
             memory: services.memory,
-            retention: services.retention,
-            idle_trim: services.idle_trim,
+            upkeep,
             storage: storage.clone(),
-            jobs,
+            jobs: services.job.jobs,
             config: self.deps.config.clone(),
         };
         self.with_task("jobs", |stop| work.run(stop))

@@ -1,7 +1,5 @@
 //! Handlers for the methods of the protocol, by namespace, each with the services it needs.
 
-use std::sync::Arc;
-
 use jsonrpsee::Methods;
 use longhaul_protocol::{self as wire, Method};
 
@@ -43,24 +41,22 @@ pub const LARGE: &[&str] = &[
 
 pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
-    let stored = (services.ingest.clone(), services.keeping.clone());
-    let mut table = Table::new(stored, services.projects.clone());
-    let (contexts, texts) = (&services.contexts, &services.texts);
-    let status = (&services.status, contexts);
-    daemon::register(&mut table, status, &services.reload, counters, shutdown)?;
+    let mut table = Table::new(&services.ingest, &services.daemon.keeping, &services.projects);
+    let (contexts, texts) = (&services.context.contexts, &services.texts);
+    let threads = &services.thread;
+    daemon::register(&mut table, &services.daemon, &threads.bills, counters, shutdown)?;
     event::register(&mut table, events)?;
-    thread::register(&mut table, &services.threads, &services.contexts)?;
-    thread::continuation::register(&mut table, &services.continuations)?;
-    thread::write::register(&mut table, &services.recordings)?;
-    search::register(&mut table, &services.searcher)?;
+    thread::register(&mut table, &threads.threads, contexts)?;
+    thread::continuation::register(&mut table, &threads.continuations)?;
+    thread::write::register(&mut table, &threads.recordings)?;
+    thread::bill::register(&mut table, &threads.bills)?;
+    search::register(&mut table, &services.search.searcher)?;
     archive::register(&mut table, &services.archive)?;
-    history::register(&mut table, &services.handle_reader, &services.histories)?;
+    history::register(&mut table, &services.history)?;
     compaction::register(&mut table, &services.compaction, contexts, texts)?;
-    checkpoint::register(&mut table, &services.checkpoints, &services.choices)?;
-    thread::bill::register(&mut table, contexts)?;
-    context::register(&mut table, contexts, &services.settings_diffs)?;
-    let jobs = Arc::new(services.jobs.clone());
-    job::register(&mut table, &jobs, &services.job_states, &services.workers)?;
+    checkpoint::register(&mut table, &services.checkpoint)?;
+    context::register(&mut table, &services.context)?;
+    job::register(&mut table, &services.job)?;
     memory::register(&mut table, &services.memory, config)?;
     message_history::register(&mut table, &services.prompts)?;
     policy::register(&mut table, &services.policy, texts, config)?;

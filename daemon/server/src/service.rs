@@ -3,6 +3,7 @@
 //! [`Services::open`] is the one place that builds them, lower ones first, and those of a namespace from shared
 //! parts (`parts`). A method's handler gets the one or two services it needs, never all of them.
 
+mod age;
 pub(crate) mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod choice;
@@ -42,44 +43,36 @@ pub(crate) mod worker;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use longhaul_store::{Store, StoreError};
+use longhaul_store::{ModelTable, StoreError};
 use tokio::runtime::Handle;
 
 use crate::clock::Clock;
 use crate::config::{Config, Live};
 use crate::events::EventHub;
 use crate::ingest::Ingest;
-use crate::jobs::Jobs;
 use crate::link::Counters;
 use crate::lock::Lock;
 use crate::model::Models;
+use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use archive::ArchiveKeeper;
-use checkpoint::Checkpoints;
-use choice::PersonChoices;
-use context::Contexts;
-use continuation::Continuations;
-use history::{HandleReader, Histories};
-use idle_trim::IdleTrim;
-use job::JobStates;
+use idle_trim::{IdleTrim, WorkSigns};
 use keeping::Keeping;
 use message_history::Prompts;
-use opening::{messages, reading};
+use opening::{TranscriptTasks, messages};
 use parts::Parts;
 use projects::Projects;
-use recording::Recordings;
 use reload::Reload;
-use retention::Retention;
-use search::{FullText, Searcher};
-use settings_diff::SettingsDiffs;
-use status::{Instance, Status};
+use retention::{PruneRequests, Retention};
+use status::{Instance, OptionalParts, Status};
 use storage::Storage;
 use texts::TextStore;
-use threads::Threads;
-use worker::Workers;
 
 pub use error::{ChoiceError, CurationStop, ServiceError};
-pub use parts::{CompactionServices, MemoryServices, PolicyServices};
+pub use parts::{
+    CheckpointServices, CompactionServices, ContextServices, HistoryServices, JobServices,
+    MemoryServices, PolicyServices, SearchServices, ThreadServices,
+};
 
 /// Dependencies of a daemon; clones share the same handles.
 #[derive(Debug, Clone)]
@@ -113,35 +106,38 @@ impl Deps {
 /// Name of the database in the state folder.
 pub(crate) const DATABASE: &str = "longhaul.db";
 
-/// All services of a daemon.
+/// All services of a daemon, by namespace.
 pub struct Services {
     pub ingest: Arc<Ingest>,
-    pub keeping: Arc<Keeping>,
-    pub jobs: Jobs,
-    pub job_states: Arc<JobStates>,
-    pub workers: Arc<Workers>,
+    pub daemon: DaemonServices,
+    pub job: JobServices,
     pub texts: Arc<TextStore>,
-    pub threads: Arc<Threads>,
     pub projects: Arc<Projects>,
-    pub recordings: Arc<Recordings>,
+    pub thread: ThreadServices,
     pub prompts: Arc<Prompts>,
-    pub searcher: Arc<Searcher>,
-    pub full_text: Arc<FullText>,
+    pub search: SearchServices,
     pub archive: Arc<ArchiveKeeper>,
-    pub handle_reader: Arc<HandleReader>,
-    pub histories: Arc<Histories>,
-    pub checkpoints: Arc<Checkpoints>,
-    pub choices: Arc<PersonChoices>,
-    pub contexts: Arc<Contexts>,
-    pub settings_diffs: Arc<SettingsDiffs>,
+    pub history: HistoryServices,
+    pub checkpoint: CheckpointServices,
+    pub context: ContextServices,
     pub compaction: CompactionServices,
-    pub continuations: Arc<Continuations>,
     pub policy: PolicyServices,
     pub memory: MemoryServices,
-    pub retention: Arc<Retention>,
+}
+
+/// The services of `daemon/*`, and those that keep the daemon's state in order.
+pub struct DaemonServices {
     pub status: Arc<Status>,
     pub reload: Arc<Reload>,
+    pub keeping: Arc<Keeping>,
     pub storage: Arc<Storage>,
+    pub upkeep: StateUpkeep,
+}
+
+/// Removes what is old or can be made again.
+pub struct StateUpkeep {
+    pub pruning: Arc<PruneRequests>,
+    pub retention: Arc<Retention>,
     pub idle_trim: IdleTrim,
 }
 
@@ -152,80 +148,89 @@ impl Services {
     /// # Errors
     /// The database is of a newer version or cannot be opened.
     pub async fn open(deps: Deps, socket: PathBuf) -> Result<Self, StoreError> {
-        let Deps { config, clock, events, counters, .. } = deps.clone();
+        let Deps { config, clock, .. } = deps.clone();
         let now = config.now();
         let (store, opened) = keeping::open(&now.state_dir.join(DATABASE), &clock).await?;
-        let (ingest, full_text, archive) =
-            reading(&deps, (&store, &opened), &recording::folder(&now.state_dir));
-        let instance = Instance {
-            id: clock.new_id(),
-            started_at: clock.now_ms(),
-            pid: std::process::id(),
-            socket,
+        let folder = recording::folder(&now.state_dir);
+        let tasks = opening::start(&deps, &store, &opened, &folder);
+        let instance = instance(&clock, socket.clone());
+        let models = models(&now, store.models.clone(), &clock).await?;
+        let database = store.database.clone();
+        let parts = Parts::new(&deps, &instance.id, store, &tasks, models.clone());
+        let recorder = Arc::new(Recorder::new(folder, clock.clone()));
+        let pruning = parts.pruning();
+        let compaction = parts.compaction(&recorder, &pruning);
+        let (memory, history) = (parts.memory(socket), parts.history());
+        let context = parts.context(&memory.reader);
+        let policy = parts.policy(&context.contexts);
+        let job = parts.job(&memory);
+        let TranscriptTasks { ingest, full_text, archive } = tasks;
+        let storage =
+            Storage::new(ingest.clone(), full_text.clone(), archive.clone(), database.clone());
+        let storage = Arc::new(storage);
+        let idle_trim = IdleTrim {
+            caches: storage.caches(),
+            work: WorkSigns {
+                jobs: job.jobs.clone(),
+                events: deps.events,
+                counters: deps.counters,
+            },
         };
-        let models = models(&now, &store, &clock).await?;
-        let parts = Parts::new(&deps, &instance, store, (ingest, archive), models);
-        let (memory, policy, compaction) = (parts.memory(), parts.policy(), parts.compaction());
-        let (continuations, threads) = (parts.continuations(&compaction), parts.threads());
-        let ((handle_reader, choices), workers) = (parts.handles(), parts.workers(&memory));
-        let (checkpoints, projects) = (parts.checkpoints(), parts.projects());
-        let Parts { store, ingest, models, jobs, texts, snapshots, histories, .. } = parts;
-        let (retention, recorder, archive) = (parts.retention, parts.recorder, parts.archive);
-        let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
-        let settings_diffs =
-            SettingsDiffs::new(snapshots, histories.clone(), reader, config.clone());
-        let followers = (full_text.clone(), archive.clone());
-        let (database, state_dir) = (store.database.clone(), now.state_dir.to_path_buf());
-        let trimmed = (database.clone(), full_text.clone(), archive.archive().clone());
-        let idle_trim = IdleTrim::new(trimmed, ingest.clone(), jobs.clone(), events, counters);
-        Ok(Self {
-            handle_reader,
-            choices,
-            recordings: Arc::new(Recordings::new(recorder, ingest.clone(), threads.clone())),
-            searcher: Arc::new(Searcher::new(store, full_text.clone(), clock.clone())),
-            checkpoints,
-            contexts: policy.contexts.clone(),
-            projects,
-            job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
-            reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
-            prompts: Arc::new(Prompts::new(messages(&now, &clock))),
-            keeping: Arc::new(Keeping::new(state_dir, deps.state, database.clone())),
-            storage: Arc::new(Storage::new(ingest.clone(), followers, database.clone())),
+        let daemon = DaemonServices {
             status: Arc::new(Status {
                 instance,
-                config,
-                clock,
-                database: (database, opened),
-                ingest: ingest.clone(),
-                full_text: full_text.clone(),
-                models,
+                config: config.clone(),
+                storage: storage.clone(),
                 compactions: compaction.log.clone(),
-                repositories: policy.repositories.clone(),
-                curator: memory.curator.clone(),
+                optional: OptionalParts {
+                    models: models.clone(),
+                    repositories: policy.repositories.clone(),
+                    curator: memory.curator.clone(),
+                },
             }),
-            settings_diffs: Arc::new(settings_diffs),
+            reload: Arc::new(Reload { config, models, jobs: job.jobs.clone() }),
+            keeping: Arc::new(Keeping {
+                folder: now.state_dir.to_path_buf(),
+                lock: deps.state,
+                database,
+            }),
+            storage,
+            upkeep: StateUpkeep { pruning, retention: Arc::new(parts.retention()), idle_trim },
+        };
+        Ok(Self {
+            daemon,
+            texts: parts.texts.clone(),
+            projects: parts.projects(),
+            thread: parts.threads(recorder, &compaction.compactor),
+            prompts: Arc::new(Prompts { history: messages(&now, &clock) }),
+            search: parts.search(&full_text),
+            checkpoint: parts.checkpoint(&history.handles),
             ingest,
-            jobs,
-            texts,
-            threads,
-            workers,
-            full_text,
+            job,
             archive,
-            histories,
+            history,
+            context,
             compaction,
-            continuations,
             policy,
             memory,
-            retention,
-            idle_trim,
         })
     }
 }
 
+fn instance(clock: &Clock, socket: PathBuf) -> Instance {
+    Instance {
+        id: clock.new_id(),
+        started_at: clock.now_ms(),
+        pid: std::process::id(),
+        socket,
+        clock: clock.clone(),
+    }
+}
+
 /// The configured models, with today's spending.
-async fn models(now: &Config, store: &Store, clock: &Clock) -> Result<Arc<Models>, StoreError> {
+async fn models(now: &Config, table: ModelTable, clock: &Clock) -> Result<Arc<Models>, StoreError> {
     let (settings, budget) = (now.models.clone(), now.budget.bounds());
-    let models = Models::new(settings, budget, store.models.clone(), clock.clone());
+    let models = Models::new(settings, budget, table, clock.clone());
     models.recall_spent().await?;
     Ok(Arc::new(models))
 }

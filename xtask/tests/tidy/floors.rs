@@ -87,7 +87,7 @@ const SERVER: &[Floor] = &[
 /// The use-cases of the shell, lowest first.
 const SERVICE: &[Floor] = &[
     floor(&["error"]),
-    floor(&["disk", "hints", "item_index", "keeping", "prefix", "texts"]),
+    floor(&["age", "disk", "hints", "item_index", "keeping", "prefix", "texts"]),
     floor(&["archive", "preimage", "search", "snapshot", "threads"]),
     floor(&[
         "checkpoint",
@@ -103,7 +103,9 @@ const SERVICE: &[Floor] = &[
     floor(&["job", "notices", "policy", "settings_diff", "worker"]),
     floor(&["compaction"]),
     floor(&["continuation"]),
-    floor(&["idle_trim", "opening", "reload", "status", "storage"]),
+    floor(&["idle_trim", "opening", "reload"]),
+    floor(&["storage"]),
+    floor(&["status"]),
     floor(&["parts"]),
 ];
 
@@ -130,20 +132,21 @@ const COMPACTION: &[Floor] = &[
     floor(&["request"]),
     floor(&["agent_steps", "record"]),
     floor(&["input", "install", "log", "progress", "texts"]),
-    floor(&["loop_guard", "replacement", "spans", "undo"]),
+    floor(&["loop_guard", "records", "replacement", "spans", "undo"]),
     floor(&["attempt", "given", "packet"]),
     floor(&["gather", "ladder"]),
-    floor(&["preview"]),
+    floor(&["prepare", "preview"]),
     floor(&["compactor"]),
     floor(&["background"]),
 ];
 
 /// Memory, lowest first.
 const MEMORY: &[Floor] = &[
-    floor(&["ask", "baseline", "folder", "passages", "project"]),
+    floor(&["ask", "baseline", "folder", "passages", "project", "sources"]),
     floor(&["publications"]),
     floor(&["citations", "reader"]),
     floor(&["reads"]),
+    floor(&["thread_reader"]),
     floor(&["extract"]),
     floor(&["publish", "scan"]),
     floor(&["curation", "notes", "status", "waves"]),
@@ -155,8 +158,8 @@ const MEMORY: &[Floor] = &[
 /// Policies, lowest first.
 const POLICY: &[Floor] = &[
     floor(&["adviser", "record", "thread_state"]),
-    floor(&["judge", "log", "report", "surroundings"]),
-    floor(&["step"]),
+    floor(&["judge", "log", "report", "surroundings", "watcher_store"]),
+    floor(&["situations", "step"]),
     floor(&["watchers"]),
     floor(&["live"]),
 ];

@@ -10,13 +10,12 @@ use super::TaskFailure;
 use crate::config::Live;
 use crate::jobs::Jobs;
 use crate::jobs::runner;
-use crate::service::MemoryServices;
 use crate::service::compaction::{CompactWork, CompactionJobs};
-use crate::service::idle_trim::IdleTrim;
 use crate::service::memory::{ConsolidateWork, ExtractWork};
-use crate::service::retention::{PruneWork, Retention};
+use crate::service::retention::PruneWork;
 use crate::service::search::{FullText, ReindexWork};
 use crate::service::storage::Storage;
+use crate::service::{MemoryServices, StateUpkeep};
 
 /// Interval between two passes over the store.
 const STORE_PERIOD: Duration = Duration::from_secs(3_600);
@@ -25,8 +24,7 @@ pub(super) struct OwnWork {
     pub(super) compaction: Arc<CompactionJobs>,
     pub(super) full_text: Arc<FullText>,
     pub(super) memory: MemoryServices,
-    pub(super) retention: Arc<Retention>,
-    pub(super) idle_trim: IdleTrim,
+    pub(super) upkeep: StateUpkeep,
     pub(super) storage: Arc<Storage>,
     pub(super) jobs: Jobs,
     pub(super) config: Live,
@@ -35,7 +33,7 @@ pub(super) struct OwnWork {
 impl OwnWork {
     /// Takes back the jobs of earlier daemons, then runs jobs until stopped.
     pub(super) async fn run(self, stop: CancellationToken) -> Result<(), TaskFailure> {
-        let Self { memory, retention, jobs, .. } = &self;
+        let Self { memory, upkeep, jobs, .. } = &self;
         let _until_settled = self.storage.settle().await;
         match jobs.rescue().await {
             Ok(0) => {}
@@ -50,7 +48,7 @@ impl OwnWork {
                         memory.upkeep.keep(),
                         self.look_after_store(),
                         jobs.keep_unparked(),
-                        self.idle_trim.keep(),
+                        upkeep.idle_trim.keep(),
                     )
                 } => {}
             }
@@ -60,7 +58,7 @@ impl OwnWork {
             self.work(CompactWork(self.compaction.clone()), &stop),
             self.work(ExtractWork(memory.extraction.clone()), &stop),
             self.work(consolidate, &stop),
-            self.work(PruneWork(retention.clone()), &stop),
+            self.work(PruneWork(upkeep.retention.clone()), &stop),
             self.work(ReindexWork(self.full_text.clone()), &stop),
             self.curate(&stop),
             maintenance,
@@ -73,9 +71,9 @@ impl OwnWork {
     /// The check comes first: a write unseals the database, and the next seal would describe a damaged page.
     async fn look_after_store(&self) {
         loop {
-            self.retention.request_pass().await;
+            self.upkeep.pruning.request_pass().await;
             tokio::select! {
-                () = self.retention.early_pass_due() => {}
+                () = self.upkeep.pruning.early_pass_due() => {}
                 () = tokio::time::sleep(STORE_PERIOD) => self.storage.check().await,
             }
         }

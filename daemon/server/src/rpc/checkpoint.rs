@@ -13,21 +13,17 @@ use longhaul_protocol::checkpoint::{
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::service::ServiceError;
-use crate::service::checkpoint::Checkpoints;
+use crate::service::checkpoint::{Checkpoints, ViewQuery};
 use crate::service::choice::{ChoiceSubject, PersonChoices};
 use crate::service::snapshot::StoredChoice;
+use crate::service::{CheckpointServices, ServiceError};
 
-pub(super) fn register(
-    table: &mut Table,
-    checkpoints: &Arc<Checkpoints>,
-    choices: &Arc<PersonChoices>,
-) -> Result<(), TableError> {
-    let mut of_checkpoints = table.of(checkpoints);
+pub(super) fn register(table: &mut Table, services: &CheckpointServices) -> Result<(), TableError> {
+    let mut of_checkpoints = table.of(&services.checkpoints);
     of_checkpoints.on_async::<CheckpointGet, _>(get)?;
     of_checkpoints.on_async::<View, _>(view)?;
     of_checkpoints.on_async::<Apply, _>(apply)?;
-    let mut of_choices = table.of(choices);
+    let mut of_choices = table.of(&services.choices);
     of_choices.on_async::<Choose, _>(choose)?;
     of_choices.on_async::<Choices, _>(list_choices)?;
     of_choices.on_async::<Unchoose, _>(unchoose)
@@ -102,10 +98,15 @@ async fn get(
 }
 
 async fn view(checkpoints: Arc<Checkpoints>, params: ViewParams) -> Result<ViewResult, Failure> {
-    let caps = convert::caps(params.caps);
     let focus = params.focus.as_deref().map(convert::focus).transpose()?.unwrap_or_default();
-    let wanted = (params.max_tokens, focus.as_str());
-    let view = checkpoints.view(&params.thread_id, &caps, wanted, params.as_of).await?;
+    let query = ViewQuery {
+        thread_id: &params.thread_id,
+        as_of: params.as_of,
+        caps: convert::caps(params.caps),
+        max_tokens: params.max_tokens,
+        focus: &focus,
+    };
+    let view = checkpoints.view(query).await?;
     let tokens = longhaul_core::tokens::of_text(&view.text);
     Ok(ViewResult {
         text: view.text.into(),

@@ -20,24 +20,21 @@ use serde_json::value::RawValue;
 
 use super::error::Failure;
 use super::{Table, TableError};
+use crate::service::ContextServices;
 use crate::service::context::{Contexts, UsageQuery};
 use crate::service::settings_diff::{SettingsDiffs, SettingsPair};
 
 mod usage;
 
-pub(super) fn register(
-    table: &mut Table,
-    contexts: &Arc<Contexts>,
-    diffs: &Arc<SettingsDiffs>,
-) -> Result<(), TableError> {
+pub(super) fn register(table: &mut Table, services: &ContextServices) -> Result<(), TableError> {
     // These depend on their params alone.
     let nothing = Arc::new(());
     let mut pure = table.of(&nothing);
     pure.on_blocking::<Estimate>(estimate)?;
     pure.on_blocking::<Normalize>(normalize)?;
     pure.on_blocking::<Truncate>(cut)?;
-    table.of(diffs).on_async::<Diff, _>(compare)?;
-    table.of(contexts).on_async::<Usage, _>(usage)
+    table.of(&services.settings_diffs).on_async::<Diff, _>(compare)?;
+    table.of(&services.contexts).on_async::<Usage, _>(usage)
 }
 
 fn normalize((): &(), params: NormalizeParams) -> Result<NormalizeResult, Failure> {

@@ -19,7 +19,8 @@ use super::error::Failure;
 use super::table::{HANDSHAKE, Table, TableError, capability_bit};
 use crate::config::Reloaded;
 use crate::link::{CallContext, Caller, Counters};
-use crate::service::context::Contexts;
+use crate::service::DaemonServices;
+use crate::service::context::bill::Bills;
 use crate::service::reload::Reload;
 use crate::service::status::Status;
 use crate::shutdown::Shutdown as Switch;
@@ -34,19 +35,20 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(super) fn register(
     table: &mut Table,
-    (daemon, contexts): (&Arc<Status>, &Arc<Contexts>),
-    reloads: &Arc<Reload>,
+    services: &DaemonServices,
+    bills: &Arc<Bills>,
     counters: &Arc<Counters>,
     stop: &Switch,
 ) -> Result<(), TableError> {
+    let daemon = &services.status;
     let mut on = table.of(daemon);
     on.on::<Initialize>(initialize)?;
     on.on::<ShowConfig>(config)?;
-    let (counts, contexts) = (counters.clone(), contexts.clone());
+    let (counts, bills) = (counters.clone(), bills.clone());
     on.on_async_with_context::<wire::Status, _>(move |daemon, context, NoParams {}| {
-        let (counts, contexts) = (counts.clone(), contexts.clone());
+        let (counts, bills) = (counts.clone(), bills.clone());
         async move {
-            let mut status = status::status(&daemon, &contexts, &counts).await;
+            let mut status = status::status(&daemon, &bills, &counts).await;
             if context.link.caller == Caller::Agent {
                 // Errors name transcripts of other projects.
                 status.ingest.errors.clear();
@@ -63,7 +65,7 @@ pub(super) fn register(
         stop.begin("daemon/shutdown");
         Ok(ShutdownResult { pid, requests_in_flight })
     })?;
-    table.of(reloads).on::<wire::Reload>(reload)
+    table.of(&services.reload).on::<wire::Reload>(reload)
 }
 
 fn initialize(

@@ -8,19 +8,15 @@ use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResul
 use super::convert::same_variants;
 use super::error::Failure;
 use super::{Table, TableError};
-use crate::service::ServiceError;
 use crate::service::history::{
     BaseKind, EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, HandleReader, Histories, HistoryQuery,
     ItemPlace, Opaque, Position,
 };
+use crate::service::{HistoryServices, ServiceError};
 
-pub(super) fn register(
-    table: &mut Table,
-    handles: &Arc<HandleReader>,
-    histories: &Arc<Histories>,
-) -> Result<(), TableError> {
-    table.of(handles).on_async::<Expand, _>(expand)?;
-    table.of(histories).on_async::<HistoryGet, _>(get)
+pub(super) fn register(table: &mut Table, services: &HistoryServices) -> Result<(), TableError> {
+    table.of(&services.handles).on_async::<Expand, _>(expand)?;
+    table.of(&services.histories).on_async::<HistoryGet, _>(get)
 }
 
 async fn get(

@@ -12,26 +12,20 @@ use longhaul_store::JobFilter;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::jobs::Jobs;
-use crate::service::ServiceError;
 use crate::service::job::{Due, JobState, JobStates};
-use crate::service::worker::Workers;
+use crate::service::{JobServices, ServiceError};
 
 mod worker;
 
-pub(super) fn register(
-    table: &mut Table,
-    jobs: &Arc<Jobs>,
-    states: &Arc<JobStates>,
-    workers: &Arc<Workers>,
-) -> Result<(), TableError> {
-    table.of(states).on_async::<Why, _>(why)?;
-    let mut on = table.of(jobs);
+pub(super) fn register(table: &mut Table, services: &JobServices) -> Result<(), TableError> {
+    table.of(&services.states).on_async::<Why, _>(why)?;
+    let mut on = table.of(&Arc::new(services.jobs.clone()));
     on.on_async::<JobList, _>(list)?;
     on.on_async::<JobGet, _>(get)?;
     on.on_async::<Retry, _>(retry)?;
     on.on_async::<Cancel, _>(cancel)?;
     worker::register(&mut on)?;
-    worker::register_results(&mut table.of(workers))
+    worker::register_results(&mut table.of(&services.workers))
 }
 
 async fn list(jobs: Arc<Jobs>, params: JobListParams) -> Result<JobListResult, Failure> {

@@ -23,8 +23,8 @@ use crate::config::Live;
 use crate::link::{self, CallContext, Link};
 use crate::service::MemoryServices;
 use crate::service::memory::{
-    Citations, MemoryHit, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns, MemorySearch,
-    RunRequest, SkippedThreads,
+    Citations, LinesQuery, MemoryHit, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns,
+    MemorySearch, RunRequest, SkippedThreads,
 };
 
 /// Maximum reasons in a status.
@@ -132,14 +132,17 @@ async fn read(
     params: ReadParams,
 ) -> Result<ReadResult, Failure> {
     let max_tokens = params.max_tokens.unwrap_or(MEMORY_READ_TOKENS_MAX);
-    let bounds =
-        (params.max_lines.unwrap_or(u64::MAX).max(1), max_tokens.min(MEMORY_READ_TOKENS_MAX));
-    let line = params.line.unwrap_or(1);
-    let cwd = match context.link.caller {
-        link::Caller::Person => None,
-        link::Caller::Agent => Some(work_folder(&context)?),
+    let query = LinesQuery {
+        path: params.path.clone(),
+        cwd: match context.link.caller {
+            link::Caller::Person => None,
+            link::Caller::Agent => Some(work_folder(&context)?.to_owned()),
+        },
+        line: params.line.unwrap_or(1),
+        max_lines: params.max_lines.unwrap_or(u64::MAX).max(1),
+        max_tokens: max_tokens.min(MEMORY_READ_TOKENS_MAX),
     };
-    let lines = reader.read((params.path.clone(), cwd), line, bounds).await?;
+    let lines = reader.read(query).await?;
     Ok(ReadResult {
         path: params.path,
         line_start: lines.start,

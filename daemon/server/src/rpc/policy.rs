@@ -223,9 +223,9 @@ async fn explain(
 
 async fn log(decisions: Arc<DecisionLog>, params: LogParams) -> Result<LogResult, Failure> {
     let before = params.before.map(|before| before.parse().unwrap_or(0));
-    let page = (before, convert::page_rows(params.limit));
+    let limit = convert::page_rows(params.limit);
     let (thread_id, policy) = (params.thread_id.as_deref(), params.policy.as_deref());
-    let (rows, events) = decisions.list(thread_id, policy, page).await?;
+    let (rows, events) = decisions.list(thread_id, policy, before, limit).await?;
     let row = |LogEntry { row, decision, repository }| LoggedDecision {
         decision: shown::decision(&row.policy, Some(row.decision_id), &decision),
         repository: repository.as_deref().map(shown::repository),

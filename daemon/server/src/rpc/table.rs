@@ -80,11 +80,15 @@ pub(super) struct MethodEntry {
 impl Table {
     /// An empty table. If a call finds the database damaged, `ingest` repairs it. `keeping` rejects answers that would not
     /// be kept. `projects` restricts agents to their project.
-    pub fn new((ingest, keeping): (Arc<Ingest>, Arc<Keeping>), projects: Arc<Projects>) -> Self {
-        let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
-        let references = Arc::new(References::new(projects.clone()));
-        let gate = Arc::new(AgentGate::new(projects));
-        Self { ingest, keeping, gate, references, blocking, methods: Methods::new() }
+    pub fn new(ingest: &Arc<Ingest>, keeping: &Arc<Keeping>, projects: &Arc<Projects>) -> Self {
+        Self {
+            ingest: ingest.clone(),
+            keeping: keeping.clone(),
+            gate: Arc::new(AgentGate::new(projects.clone())),
+            references: Arc::new(References::new(projects.clone())),
+            blocking: Arc::new(Semaphore::new(BLOCKING_CALLS_MAX)),
+            methods: Methods::new(),
+        }
     }
 
     /// The gate for agents, for handlers that search several folders.

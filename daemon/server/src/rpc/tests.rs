@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::ThreadId;
 
 use longhaul_protocol::context::Estimate;
@@ -36,7 +37,7 @@ async fn services(root: &Path) -> (Services, Deps) {
 
 async fn empty_table(root: &Path) -> Table {
     let services = services(root).await.0;
-    Table::new((services.ingest, services.keeping), services.projects)
+    Table::new(&services.ingest, &services.daemon.keeping, &services.projects)
 }
 
 /// Sends `lines` to a server with this table and returns the answers.
@@ -107,10 +108,9 @@ async fn a_table_that_does_not_match_the_protocol_is_rejected() {
         Err(TableError::Missing("archive/forget"))
     ));
     let (services, deps) = services(home.path()).await;
-    let mut table =
-        Table::new((services.ingest.clone(), services.keeping.clone()), services.projects.clone());
-    let (status, reload) = ((&services.status, &services.contexts), &services.reload);
-    daemon::register(&mut table, status, reload, &deps.counters, &deps.shutdown).unwrap();
+    let mut table = Table::new(&services.ingest, &services.daemon.keeping, &services.projects);
+    let (own, bills) = (&services.daemon, &services.thread.bills);
+    daemon::register(&mut table, own, bills, &deps.counters, &deps.shutdown).unwrap();
     assert!(matches!(
         table.of(&Arc::new(())).on::<Status>(|(), _, _| unreachable!()),
         Err(TableError::Twice("daemon/status"))

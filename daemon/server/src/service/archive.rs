@@ -34,4 +34,6 @@ mod upkeep;
 
 pub use keeper::ArchiveKeeper;
 pub use lookup::{ArchiveLookup, ArchivedRows};
+pub(super) use shared::ArchiveShared;
 pub use status::{ArchiveWork, ArchivedThread};
+pub(super) use upkeep::EvictionFacts;

@@ -29,6 +29,18 @@ pub struct View {
     pub seq: u64,
 }
 
+/// Which view to render.
+#[derive(Debug)]
+pub struct ViewQuery<'a> {
+    pub thread_id: &'a str,
+    /// The thread as it was after this line.
+    pub as_of: Option<u64>,
+    pub caps: ViewCaps,
+    pub max_tokens: Option<u64>,
+    /// Lines that speak of it come first.
+    pub focus: &'a str,
+}
+
 /// Result of a proposed update.
 #[derive(Debug)]
 pub struct UpdateOutcome {
@@ -42,22 +54,13 @@ pub struct UpdateOutcome {
 const APPLY_ATTEMPTS: usize = 4;
 
 pub struct Checkpoints {
-    updates: UpdateTable,
-    snapshots: Arc<Snapshots>,
-    index: ItemIndex,
-    clock: Clock,
+    pub(super) updates: UpdateTable,
+    pub(super) snapshots: Arc<Snapshots>,
+    pub(super) index: ItemIndex,
+    pub(super) clock: Clock,
 }
 
 impl Checkpoints {
-    pub fn new(
-        updates: UpdateTable,
-        snapshots: Arc<Snapshots>,
-        index: ItemIndex,
-        clock: Clock,
-    ) -> Self {
-        Self { updates, snapshots, index, clock }
-    }
-
     /// The checkpoint of a thread, its digest and the last line it covers.
     pub async fn get(
         &self,
@@ -71,22 +74,17 @@ impl Checkpoints {
         Ok((document, digest, snapshot.seq()))
     }
 
-    /// The checkpoint's text within `max_tokens`, of lines that speak of `focus` first.
-    pub async fn view(
-        &self,
-        thread_id: &str,
-        caps: &ViewCaps,
-        (max_tokens, focus): (Option<u64>, &str),
-        as_of: Option<u64>,
-    ) -> Result<View, ServiceError> {
+    /// The checkpoint's text.
+    pub async fn view(&self, query: ViewQuery<'_>) -> Result<View, ServiceError> {
+        let ViewQuery { thread_id, as_of, caps, max_tokens, focus } = query;
         let snapshot = self.snapshots.of(thread_id, as_of).await?;
         let max_tokens = max_tokens.unwrap_or(view::DEFAULT_TOKENS);
-        let text = view::render(&ViewInputs { focus, ..snapshot.view_inputs() }, caps, max_tokens);
+        let text = view::render(&ViewInputs { focus, ..snapshot.view_inputs() }, &caps, max_tokens);
         Ok(View { digest: Digest128::of(text.as_bytes()), seq: snapshot.seq(), text })
     }
 
     /// Judges an update against the current thread, and stores it if it passes. Hashes are those the host
-    /// observed; a different hash in `said` (by path) rejects the update.
+    /// observed; a different hash in `stated` (by path) rejects the update.
     ///
     /// # Errors
     /// Those of [`Snapshots::of`]; [`ServiceError::StaleBase`] if the thread is not at `expected_seq`.

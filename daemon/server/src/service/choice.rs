@@ -38,20 +38,12 @@ pub struct ChoiceOutcome {
 
 pub struct PersonChoices {
     pub(crate) updates: UpdateTable,
-    snapshots: Arc<Snapshots>,
-    handles: Arc<HandleReader>,
-    clock: Clock,
+    pub(super) snapshots: Arc<Snapshots>,
+    pub(super) handles: Arc<HandleReader>,
+    pub(super) clock: Clock,
 }
 
 impl PersonChoices {
-    pub fn new(
-        updates: UpdateTable,
-        (snapshots, handles): (Arc<Snapshots>, Arc<HandleReader>),
-        clock: Clock,
-    ) -> Self {
-        Self { updates, snapshots, handles, clock }
-    }
-
     /// Pins or drops; a repeated choice is stored once.
     ///
     /// # Errors

@@ -5,26 +5,23 @@ pub(super) mod known;
 pub mod resume;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::context::estimate;
 use longhaul_core::context::usage::{self, Remark, Sizes};
 use longhaul_core::context::window::{self, Window, WindowSources};
 use longhaul_core::fold::{Fold, Gauge, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
-use longhaul_core::tokens;
-use longhaul_store::{CompactionTable, GaugeTable, Store, ThreadTable};
 use serde_json::Value;
 
 use crate::agent_settings::AgentSettings;
 use crate::clock::Clock;
-use crate::config::{Config, Live};
+use crate::config::Config;
 
-use self::known::KnownWindow;
-use self::resume::ResumePrice;
+use self::known::WindowFacts;
+use self::resume::{ResumePrice, ResumePrices};
 use super::error::ServiceError;
-use super::snapshot::{Snapshot, Snapshots};
+use super::snapshot::Snapshots;
 
 /// The window to measure, with values the caller knows better.
 #[derive(Debug, Default)]
@@ -82,25 +79,13 @@ struct ItemWeights {
 
 /// Measures the context windows of threads.
 pub struct Contexts {
-    threads: ThreadTable,
-    gauges: GaugeTable,
-    compactions: CompactionTable,
-    snapshots: Arc<Snapshots>,
-    config: Live,
-    clock: Clock,
-    bills: Mutex<bill::KnownBills>,
+    pub(super) windows: WindowFacts,
+    pub(super) snapshots: Arc<Snapshots>,
+    pub(super) prices: ResumePrices,
+    pub(super) clock: Clock,
 }
 
 impl Contexts {
-    pub fn new(
-        Store { threads, gauges, compactions, .. }: Store,
-        snapshots: Arc<Snapshots>,
-        config: Live,
-        clock: Clock,
-    ) -> Self {
-        Self { threads, gauges, compactions, snapshots, config, clock, bills: Mutex::default() }
-    }
-
     pub async fn usage(&self, query: UsageQuery) -> Result<Usage, ServiceError> {
         let given = match query.items {
             Some(items) => Some(tokio::task::spawn_blocking(move || weigh(&items)).await?),
@@ -112,8 +97,7 @@ impl Contexts {
         };
         let fold = snapshot.as_ref().map(|snapshot| Arc::clone(&snapshot.fold));
         let model = query.model.or_else(|| fold.as_ref()?.head().model.clone());
-        let of = (query.thread_id.as_deref(), fold.as_deref());
-        let known = KnownWindow::of(&self.gauges, self.config.now(), of).await?;
+        let known = self.windows.of(query.thread_id.as_deref(), fold.as_deref()).await?;
         let window = window::decide(&WindowSources {
             asked: query.context_window,
             limit_asked: query.auto_compact_limit,
@@ -142,7 +126,7 @@ impl Contexts {
         };
         let remarks = usage::remarks(&sizes, &window);
         let priced = snapshot.as_ref().filter(|_| query.resume && query.as_of.is_none());
-        let resume = priced.and_then(|snapshot| self.resume_price(snapshot));
+        let resume = priced.and_then(|snapshot| self.prices.of(snapshot));
         Ok(Usage {
             thread_id: query.thread_id,
             fold,
@@ -157,15 +141,6 @@ impl Contexts {
         })
     }
 
-    /// What the next request of a thread costs, with its history or with a briefing.
-    fn resume_price(&self, snapshot: &Snapshot) -> Option<ResumePrice> {
-        let fold = &snapshot.fold;
-        let budget = view::default_tokens(fold.used(), fold.head().compactions > 0);
-        let briefing = view::render(&snapshot.view_inputs(), &ViewCaps::default(), budget);
-        let replacement = tokens::of_text(&briefing);
-        ResumePrice::of(&self.config.now(), fold, self.clock.now_ms(), replacement)
-    }
-
     /// Stores what a running agent reports about a thread's window: its size, and the tokens in it.
     pub async fn report(
         &self,
@@ -177,7 +152,7 @@ impl Contexts {
         let Some(gauge) = Gauge::of(&fold, reported, now_ms) else { return Ok(()) };
         let body = serde_json::to_string(&gauge)
             .map_err(|source| ServiceError::Undecodable { what: "gauge", source })?;
-        Ok(self.gauges.set(thread_id, now_ms, &body).await?)
+        Ok(self.windows.gauges.set(thread_id, now_ms, &body).await?)
     }
 }
 

@@ -64,26 +64,16 @@ pub struct NewThread {
 
 /// Starts threads that continue others.
 pub struct Continuations {
-    compactor: Arc<Compactor>,
-    snapshots: Arc<Snapshots>,
-    histories: Arc<Histories>,
-    ingest: Arc<Ingest>,
-    archive: Arc<Archive>,
-    config: Live,
-    clock: Clock,
+    pub(super) compactor: Arc<Compactor>,
+    pub(super) snapshots: Arc<Snapshots>,
+    pub(super) histories: Arc<Histories>,
+    pub(super) ingest: Arc<Ingest>,
+    pub(super) archive: Arc<Archive>,
+    pub(super) config: Live,
+    pub(super) clock: Clock,
 }
 
 impl Continuations {
-    pub fn new(
-        compactor: Arc<Compactor>,
-        (snapshots, histories): (Arc<Snapshots>, Arc<Histories>),
-        (ingest, archive): (Arc<Ingest>, Arc<Archive>),
-        config: Live,
-        clock: Clock,
-    ) -> Self {
-        Self { compactor, snapshots, histories, ingest, archive, config, clock }
-    }
-
     /// Whether a model can be asked for a summary.
     pub fn has_model(&self) -> bool {
         self.compactor.has_model()

@@ -79,27 +79,28 @@ async fn trim_when_idle(worker: &impl Activity, look: Duration, forget: Duration
     }
 }
 
+/// Trims the caches while the daemon is idle.
 pub struct IdleTrim {
-    database: Database,
-    full_text: Arc<FullText>,
-    archive: Arc<Archive>,
-    ingest: Arc<Ingest>,
-    jobs: Jobs,
-    events: EventHub,
-    counters: Arc<Counters>,
+    pub(super) caches: Caches,
+    pub(super) work: WorkSigns,
+}
+
+/// What the daemon caches.
+pub struct Caches {
+    pub(super) database: Database,
+    pub(super) full_text: Arc<FullText>,
+    pub(super) archive: Arc<Archive>,
+    pub(super) ingest: Arc<Ingest>,
+}
+
+/// What shows that work starts.
+pub struct WorkSigns {
+    pub(super) jobs: Jobs,
+    pub(super) events: EventHub,
+    pub(super) counters: Arc<Counters>,
 }
 
 impl IdleTrim {
-    pub fn new(
-        (database, full_text, archive): (Database, Arc<FullText>, Arc<Archive>),
-        ingest: Arc<Ingest>,
-        jobs: Jobs,
-        events: EventHub,
-        counters: Arc<Counters>,
-    ) -> Self {
-        Self { database, full_text, archive, ingest, jobs, events, counters }
-    }
-
     /// Trims caches whenever the daemon is idle, until this future is dropped.
     pub async fn keep(&self) {
         trim_when_idle(self, LOOK, FORGET).await;
@@ -108,10 +109,11 @@ impl IdleTrim {
 
 impl Activity for IdleTrim {
     async fn work_started(&self) {
-        let mut events = self.events.subscribe(Vec::new(), None);
-        let mut jobs = self.jobs.watch();
+        let WorkSigns { jobs, events, counters } = &self.work;
+        let mut events = events.subscribe(Vec::new(), None);
+        let mut jobs = jobs.watch();
         tokio::select! {
-            () = self.counters.activity.work_started() => {}
+            () = counters.activity.work_started() => {}
             _ = events.next() => {}
             _ = jobs.changed() => {}
         }
@@ -122,12 +124,13 @@ impl Activity for IdleTrim {
     }
 
     async fn trim(&self, depth: TrimDepth) {
+        let Caches { database, full_text, archive, ingest } = &self.caches;
         if depth == TrimDepth::Folds {
-            self.ingest.forget_folds();
+            ingest.forget_folds();
         }
-        let (words, archived) = (self.full_text.index(), self.archive.index());
+        let (words, archived) = (full_text.index(), archive.index());
         let released = async {
-            self.database.release_memory().await?;
+            database.release_memory().await?;
             if let Some(words) = words {
                 words.release_memory().await?;
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::{HistoryBase, Source};
-use longhaul_store::{BaseState, FileRow, PageHead, PageTable, Store, ThreadTable};
+use longhaul_store::{BaseState, FileRow, PageHead, PageTable, ThreadTable};
 
 use super::error::ServiceError;
 
@@ -31,15 +31,11 @@ pub struct FileRows {
 /// Reads the item index by line of a thread.
 #[derive(Clone)]
 pub struct ItemIndex {
-    pages: PageTable,
-    threads: ThreadTable,
+    pub(super) pages: PageTable,
+    pub(super) threads: ThreadTable,
 }
 
 impl ItemIndex {
-    pub fn new(Store { pages, threads, .. }: Store) -> Self {
-        Self { pages, threads }
-    }
-
     /// The stretches of the first `end` lines of the lineage that ends in `file`, oldest first.
     pub async fn stretches(&self, file: &FileRow, end: u64) -> Result<Vec<Stretch>, ServiceError> {
         let mut stretches = vec![Stretch { file: file.clone(), end }];

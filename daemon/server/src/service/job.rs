@@ -28,16 +28,12 @@ pub enum Due {
 }
 
 pub struct JobStates {
-    jobs: Jobs,
-    scanner: Arc<Scanner>,
-    config: Live,
+    pub(super) jobs: Jobs,
+    pub(super) scanner: Arc<Scanner>,
+    pub(super) config: Live,
 }
 
 impl JobStates {
-    pub fn new(jobs: Jobs, scanner: Arc<Scanner>, config: Live) -> Self {
-        Self { jobs, scanner, config }
-    }
-
     /// Why a job runs or does not.
     ///
     /// # Errors

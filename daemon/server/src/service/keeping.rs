@@ -31,17 +31,13 @@ pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), Sto
 /// Checks that the state folder is still the daemon's.
 #[derive(Debug)]
 pub struct Keeping {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     /// `None` if no other process can have the folder, as in tests of single parts.
-    lock: Option<Arc<Lock>>,
-    database: Database,
+    pub(super) lock: Option<Arc<Lock>>,
+    pub(super) database: Database,
 }
 
 impl Keeping {
-    pub fn new(folder: PathBuf, lock: Option<Arc<Lock>>, database: Database) -> Self {
-        Self { folder, lock, database }
-    }
-
     /// # Errors
     /// [`ServiceError::StateLost`]: the stored data is in an unlinked file.
     pub fn check(&self) -> Result<(), ServiceError> {

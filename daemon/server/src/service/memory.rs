@@ -34,22 +34,28 @@ mod reader;
 mod reads;
 mod runs;
 mod scan;
+mod sources;
 mod status;
+mod thread_reader;
 mod upkeep;
 mod waves;
 
 pub use citations::Citations;
-pub use curation::{Curation, CurationTask, ModelMessage, ModelStep, Speaker, worker_failed};
+pub use curation::{
+    Curation, CurationLog, CurationTask, ModelMessage, ModelStep, Speaker, worker_failed,
+};
 pub use curator::CuratorProcess;
 pub use extract::{ExtractWork, Extraction, ExtractionTask};
 pub use notes::MemoryNotes;
 pub(crate) use project::project_or_folder;
 pub use publications::Publications;
 pub use publish::Publisher;
-pub use reader::{MemoryHit, MemoryReader, MemorySearch};
+pub use reader::{LinesQuery, MemoryHit, MemoryReader, MemorySearch};
 pub use reads::ReadCounter;
 pub use runs::MemoryRuns;
 pub use scan::{Scanner, SkippedThreads};
+pub use sources::SourceReader;
 pub use status::MemoryOverview;
+pub use thread_reader::ThreadReader;
 pub use upkeep::{ConsolidateWork, Upkeep};
 pub use waves::{RunRequest, Waves};

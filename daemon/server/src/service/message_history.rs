@@ -10,14 +10,10 @@ use crate::message_history::{Filter, MessageHistory, Page, PromptEntry};
 /// The prompts of all clients, in one file of the daemon beside the agents' own.
 #[derive(Debug)]
 pub struct Prompts {
-    history: MessageHistory,
+    pub(super) history: MessageHistory,
 }
 
 impl Prompts {
-    pub fn new(history: MessageHistory) -> Self {
-        Self { history }
-    }
-
     /// Stores a redacted prompt; returns its entry, unless prompts are not stored, and the number of secrets.
     ///
     /// # Errors

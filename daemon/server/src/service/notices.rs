@@ -13,15 +13,9 @@ use crate::ingest::{IngestEvents, IngestWarning, ThreadUpdated};
 
 /// Publishes reports of ingestion to the event hub, and sends hints to the indexer and the archiver.
 pub struct Notices {
-    events: EventHub,
-    index: Arc<IndexProgress>,
-    archive: Arc<Hints>,
-}
-
-impl Notices {
-    pub fn new(events: EventHub, index: Arc<IndexProgress>, archive: Arc<Hints>) -> Self {
-        Self { events, index, archive }
-    }
+    pub(super) events: EventHub,
+    pub(super) index: Arc<IndexProgress>,
+    pub(super) archive: Arc<Hints>,
 }
 
 impl IngestEvents for Notices {

@@ -9,7 +9,8 @@ use longhaul_store::{OpenReport, Store};
 use tokio::runtime::Handle;
 
 use super::Deps;
-use super::archive::ArchiveKeeper;
+use super::age::AgeClock;
+use super::archive::{ArchiveKeeper, ArchiveShared, EvictionFacts};
 use super::hints::Hints;
 use super::notices::Notices;
 use super::search::{FullText, IndexProgress};
@@ -21,16 +22,28 @@ use crate::folder;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::message_history::MessageHistory;
 
-/// Starts ingestion, the indexer and the archiver.
-pub(super) fn reading(
+/// What reads transcripts, and what follows it.
+pub(super) struct TranscriptTasks {
+    pub(super) ingest: Arc<Ingest>,
+    pub(super) full_text: Arc<FullText>,
+    pub(super) archive: Arc<ArchiveKeeper>,
+}
+
+/// Starts ingestion, the indexer and the archiver. `own` is the folder of recorded threads.
+pub(super) fn start(
     deps: &Deps,
-    (store, opened): (&Store, &OpenReport),
+    store: &Store,
+    opened: &OpenReport,
     own: &Path,
-) -> (Arc<Ingest>, Arc<FullText>, Arc<ArchiveKeeper>) {
+) -> TranscriptTasks {
     let config = deps.config.now();
     let progress = Arc::<IndexProgress>::default();
     let (archive, hints) = (Arc::new(Archive::new(&config.state_dir)), Arc::<Hints>::default());
-    let notices = Notices::new(deps.events.clone(), Arc::clone(&progress), Arc::clone(&hints));
+    let notices = Notices {
+        events: deps.events.clone(),
+        index: Arc::clone(&progress),
+        archive: Arc::clone(&hints),
+    };
     if let Some(moved_to) = &opened.moved_aside {
         notices.store_rebuilt(moved_to);
     }
@@ -54,13 +67,20 @@ pub(super) fn reading(
         deps.followers.clone().unwrap_or_else(|| [Handle::current(), Handle::current()]);
     let full_text = {
         let _entered = indexing.enter();
-        FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress)
+        let (files, pages) = (store.files.clone(), store.pages.clone());
+        FullText::start(&config.state_dir, files, pages, ingest.clone(), progress)
     };
-    let read = (store.clone(), ingest.clone());
-    let (config, clock) = (deps.config.clone(), deps.clock.clone());
-    let _entered = archiving.enter();
-    let archive = ArchiveKeeper::start((archive, hints), read, config, clock);
-    (ingest, Arc::new(full_text), Arc::new(archive))
+    let facts = EvictionFacts {
+        age: AgeClock { table: store.age.clone(), clock: deps.clock.clone() },
+        compactions: store.compactions.clone(),
+        updates: store.updates.clone(),
+    };
+    let shared = ArchiveShared::new(archive, hints, deps.config.clone(), deps.clock.clone());
+    let archive = {
+        let _entered = archiving.enter();
+        ArchiveKeeper::start(shared, store.files.clone(), facts, ingest.clone())
+    };
+    TranscriptTasks { ingest, full_text: Arc::new(full_text), archive: Arc::new(archive) }
 }
 
 /// The folders to read: those of the enabled agents, and the daemon's own.

@@ -1,36 +1,39 @@
 //! Builds the services of each namespace from their shared parts.
 
+mod compaction;
+mod memory;
+mod policy;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_store::Store;
 
 use super::Deps;
+use super::age::AgeClock;
 use super::archive::ArchiveKeeper;
 use super::checkpoint::Checkpoints;
 use super::choice::PersonChoices;
-use super::compaction::{
-    AgentSteps, CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Installer, Ladder,
-    LoopGuard, Packets, Spans, Steps, Undo,
-};
+use super::compaction::Compactor;
 use super::context::Contexts;
+use super::context::bill::Bills;
+use super::context::known::WindowFacts;
+use super::context::resume::ResumePrices;
 use super::continuation::Continuations;
 use super::history::{HandleReader, Histories};
 use super::item_index::ItemIndex;
-use super::memory::{
-    Citations, Curation, CuratorProcess, Extraction, MemoryNotes, MemoryOverview, MemoryReader,
-    MemoryRuns, Publications, Publisher, ReadCounter, Scanner, Upkeep, Waves,
-};
-use super::policy::{Adviser, DecisionLog, LivePolicies, Replays, Surroundings, Watchers};
+use super::job::JobStates;
+use super::memory::MemoryReader;
+use super::opening::TranscriptTasks;
 use super::projects::Projects;
-use super::recording;
-use super::retention::Retention;
+use super::recording::Recordings;
+use super::retention::{PruneRequests, Retention, StoredHistories};
+use super::search::{FullText, Searcher};
+use super::settings_diff::SettingsDiffs;
 use super::snapshot::Snapshots;
-use super::status::Instance;
 use super::texts::TextStore;
 use super::threads::Threads;
 use super::worker::Workers;
-use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::events::EventHub;
@@ -38,298 +41,246 @@ use crate::ingest::Ingest;
 use crate::jobs::Jobs;
 use crate::model::Models;
 use crate::recorder::Recorder;
-use crate::repository::Repositories;
 
-/// The services of `compaction/*`.
-pub struct CompactionServices {
-    pub compactor: Arc<Compactor>,
-    pub installer: Arc<Installer>,
-    pub jobs: Arc<CompactionJobs>,
-    pub log: Arc<CompactionLog>,
-    pub undo: Arc<Undo>,
+pub use compaction::CompactionServices;
+pub use memory::MemoryServices;
+pub use policy::PolicyServices;
+
+/// The services of `thread/*`.
+pub struct ThreadServices {
+    pub threads: Arc<Threads>,
+    pub recordings: Arc<Recordings>,
+    pub bills: Arc<Bills>,
+    pub continuations: Arc<Continuations>,
 }
 
-/// The services of `policy/*`.
-pub struct PolicyServices {
-    pub(super) contexts: Arc<Contexts>,
-    pub watchers: Arc<Watchers>,
-    pub log: Arc<DecisionLog>,
-    pub replays: Arc<Replays>,
-    pub live: LivePolicies,
-    pub repositories: Repositories,
+/// The services of `thread/search`.
+pub struct SearchServices {
+    pub searcher: Arc<Searcher>,
+    pub full_text: Arc<FullText>,
 }
 
-/// The services of `memory/*`.
-pub struct MemoryServices {
-    pub reader: Arc<MemoryReader>,
-    pub notes: Arc<MemoryNotes>,
-    pub citations: Arc<Citations>,
-    pub runs: Arc<MemoryRuns>,
-    pub overview: Arc<MemoryOverview>,
-    pub extraction: Arc<Extraction>,
-    pub publisher: Arc<Publisher>,
-    pub curation: Arc<Curation>,
-    pub curator: Arc<CuratorProcess>,
-    pub scanner: Arc<Scanner>,
-    pub upkeep: Upkeep,
+/// The services of `history/*`.
+pub struct HistoryServices {
+    pub handles: Arc<HandleReader>,
+    pub histories: Arc<Histories>,
+}
+
+/// The services of `checkpoint/*`.
+pub struct CheckpointServices {
+    pub checkpoints: Arc<Checkpoints>,
+    pub choices: Arc<PersonChoices>,
+}
+
+/// The services of `context/*`.
+pub struct ContextServices {
+    pub contexts: Arc<Contexts>,
+    pub settings_diffs: Arc<SettingsDiffs>,
+}
+
+/// The services of `job/*`.
+pub struct JobServices {
+    pub jobs: Jobs,
+    pub states: Arc<JobStates>,
+    pub workers: Arc<Workers>,
 }
 
 /// Shared parts of the services under construction.
 pub(super) struct Parts {
-    pub(super) config: Live,
-    pub(super) clock: Clock,
-    pub(super) events: EventHub,
-    pub(super) store: Store,
-    pub(super) ingest: Arc<Ingest>,
-    pub(super) models: Arc<Models>,
-    pub(super) jobs: Jobs,
+    config: Live,
+    clock: Clock,
+    events: EventHub,
+    store: Store,
+    ingest: Arc<Ingest>,
+    archive: Arc<ArchiveKeeper>,
+    models: Arc<Models>,
+    jobs: Jobs,
     pub(super) texts: Arc<TextStore>,
-    pub(super) snapshots: Arc<Snapshots>,
-    pub(super) histories: Arc<Histories>,
-    pub(super) index: ItemIndex,
-    pub(super) archive: Arc<ArchiveKeeper>,
-    pub(super) preimages: PathBuf,
-    /// This daemon's socket.
-    pub(super) socket: PathBuf,
-    pub(super) retention: Arc<Retention>,
-    pub(super) recorder: Arc<Recorder>,
+    snapshots: Arc<Snapshots>,
+    histories: Arc<Histories>,
+    index: ItemIndex,
+    preimages: PathBuf,
 }
 
 impl Parts {
     pub(super) fn new(
         deps: &Deps,
-        instance: &Instance,
+        instance_id: &str,
         store: Store,
-        (ingest, archive): (Arc<Ingest>, Arc<ArchiveKeeper>),
+        tasks: &TranscriptTasks,
         models: Arc<Models>,
     ) -> Self {
         let Deps { config, clock, events, .. } = deps.clone();
+        let TranscriptTasks { ingest, archive, .. } = tasks;
         let now = config.now();
-        let rules = now.jobs.rules.clone();
-        let jobs = Jobs::new(store.jobs.clone(), clock.clone(), &instance.id, rules);
-        let texts = Arc::new(TextStore::new(now.policies.templates.clone()));
-        let snapshots = Arc::new(Snapshots::new(store.clone(), ingest.clone()));
-        let index = ItemIndex::new(store.clone());
-        let preimages = now.state_dir.join("preimages");
-        let recorder = Recorder::new(recording::folder(&now.state_dir), clock.clone());
-        let histories = Histories::new(index.clone(), snapshots.clone(), archive.archive().clone());
-        let retention = Retention::new(
-            store.clone(),
-            jobs.clone(),
-            config.clone(),
-            clock.clone(),
-            preimages.clone(),
-        );
+        let jobs = store.jobs.clone();
+        let jobs = Jobs::new(jobs, clock.clone(), instance_id, now.jobs.rules.clone());
+        let (threads, updates) = (store.threads.clone(), store.updates.clone());
+        let snapshots = Arc::new(Snapshots::new(threads, updates, ingest.clone()));
+        let index = ItemIndex { pages: store.pages.clone(), threads: store.threads.clone() };
+        let histories = Histories {
+            index: index.clone(),
+            snapshots: snapshots.clone(),
+            archive: archive.archive().clone(),
+        };
         Self {
+            texts: Arc::new(TextStore::new(now.policies.templates.clone())),
+            preimages: now.state_dir.join("preimages"),
+            histories: Arc::new(histories),
             config,
             clock,
             events,
             store,
-            ingest,
+            ingest: ingest.clone(),
+            archive: archive.clone(),
             models,
             jobs,
-            texts,
             snapshots,
-            histories: Arc::new(histories),
             index,
-            archive,
-            preimages,
-            socket: instance.socket.clone(),
-            retention: Arc::new(retention),
-            recorder: Arc::new(recorder),
         }
     }
 
-    pub(super) fn compaction(&self) -> CompactionServices {
-        let Self { config, clock, events, store, models, jobs, snapshots, histories, .. } = self;
-        let (index, preimages) = (&self.index, &self.preimages);
-        let log = CompactionLog::new(store.clone(), jobs.clone(), self.retention.clone());
-        let log = Arc::new(log);
-        let installer = Arc::new(Installer::new(self.recorder.clone(), snapshots.clone()));
-        let given = Arc::new(GivenItems::new(preimages.clone(), log.clone()));
-        let ladder =
-            Ladder::new(models.clone(), histories.clone(), self.texts.clone(), clock.clone());
-        let read = (store.gauges.clone(), snapshots.clone());
-        let gatherer = Gatherer::new(read, self.read_back(), given.clone(), config.clone());
-        let steps = Steps {
-            gatherer,
-            agent_steps: AgentSteps::new(store.clone(), index.clone()),
-            guard: LoopGuard::new(store.clone(), events.clone()),
-            packets: Packets::new(
-                store.policies.clone(),
-                models.clone(),
-                config.clone(),
-                clock.clone(),
-            ),
-            ladder,
-            spans: Spans::new(store.pages.clone(), index.clone()),
-            installer: installer.clone(),
-            log: log.clone(),
-        };
-        let compactor = Arc::new(Compactor::new(steps, clock.clone(), events.clone()));
-        let background = CompactionJobs::new(
-            (compactor.clone(), log.clone(), given),
-            snapshots.clone(),
-            (store.clone(), jobs.clone()),
-        );
-        let undo = Undo::new(
-            store.clone(),
-            (log.clone(), installer.clone()),
-            histories.clone(),
-            preimages.clone(),
-            clock.clone(),
-        );
-        let (jobs, undo) = (Arc::new(background), Arc::new(undo));
-        CompactionServices { compactor, installer, jobs, log, undo }
+    fn age(&self) -> AgeClock {
+        AgeClock { table: self.store.age.clone(), clock: self.clock.clone() }
     }
 
-    /// Services that read items by handle and that store a person's choices.
-    pub(super) fn handles(&self) -> (Arc<HandleReader>, Arc<PersonChoices>) {
-        let stored = (self.store.threads.clone(), self.index.clone());
-        let reader = HandleReader::new(stored, self.preimages.clone(), &self.archive);
-        let reader = Arc::new(reader);
-        let read = (self.snapshots.clone(), reader.clone());
-        let choices = PersonChoices::new(self.store.updates.clone(), read, self.clock.clone());
-        (reader, Arc::new(choices))
+    fn windows(&self) -> WindowFacts {
+        WindowFacts { gauges: self.store.gauges.clone(), config: self.config.clone() }
     }
 
-    pub(super) fn checkpoints(&self) -> Arc<Checkpoints> {
-        let (updates, clock) = (self.store.updates.clone(), self.clock.clone());
-        Arc::new(Checkpoints::new(updates, self.snapshots.clone(), self.index.clone(), clock))
+    fn prices(&self) -> ResumePrices {
+        ResumePrices { config: self.config.clone(), clock: self.clock.clone() }
+    }
+
+    pub(super) fn retention(&self) -> Retention {
+        Retention {
+            histories: StoredHistories {
+                compactions: self.store.compactions.clone(),
+                jobs: self.jobs.clone(),
+                clock: self.clock.clone(),
+                preimages: self.preimages.clone(),
+            },
+            policies: self.store.policies.clone(),
+            jobs: self.jobs.clone(),
+            age: self.age(),
+            config: self.config.clone(),
+        }
+    }
+
+    pub(super) fn pruning(&self) -> Arc<PruneRequests> {
+        Arc::new(PruneRequests::new(self.jobs.clone(), self.clock.clone()))
+    }
+
+    pub(super) fn threads(
+        &self,
+        recorder: Arc<Recorder>,
+        compactor: &Arc<Compactor>,
+    ) -> ThreadServices {
+        let Self { store, ingest, snapshots, .. } = self;
+        let archive = self.archive.archive();
+        let threads = Arc::new(Threads {
+            pages: store.pages.clone(),
+            threads: store.threads.clone(),
+            ingest: ingest.clone(),
+            archive: archive.clone(),
+            config: self.config.clone(),
+        });
+        let (rows, compactions) = (store.threads.clone(), store.compactions.clone());
+        ThreadServices {
+            recordings: Arc::new(Recordings {
+                recorder,
+                ingest: ingest.clone(),
+                threads: threads.clone(),
+            }),
+            bills: Arc::new(Bills::new(rows, compactions, snapshots.clone(), self.prices())),
+            continuations: Arc::new(Continuations {
+                compactor: compactor.clone(),
+                snapshots: snapshots.clone(),
+                histories: self.histories.clone(),
+                ingest: ingest.clone(),
+                archive: archive.clone(),
+                config: self.config.clone(),
+                clock: self.clock.clone(),
+            }),
+            threads,
+        }
     }
 
     pub(super) fn projects(&self) -> Arc<Projects> {
-        Arc::new(Projects::new(self.store.clone(), self.index.clone()))
+        Arc::new(Projects {
+            threads: self.store.threads.clone(),
+            compactions: self.store.compactions.clone(),
+            index: self.index.clone(),
+        })
     }
 
-    /// The service for external workers.
-    pub(super) fn workers(&self, memory: &MemoryServices) -> Arc<Workers> {
-        let (extraction, curation) = (memory.extraction.clone(), memory.curation.clone());
-        Arc::new(Workers::new(self.jobs.clone(), extraction, curation))
+    pub(super) fn search(&self, full_text: &Arc<FullText>) -> SearchServices {
+        let searcher = Searcher {
+            files: self.store.files.clone(),
+            pages: self.store.pages.clone(),
+            full_text: full_text.clone(),
+            clock: self.clock.clone(),
+        };
+        SearchServices { searcher: Arc::new(searcher), full_text: full_text.clone() }
     }
 
-    pub(super) fn threads(&self) -> Arc<Threads> {
-        let read = (self.ingest.clone(), self.archive.archive().clone());
-        Arc::new(Threads::new(self.store.clone(), read, self.config.clone()))
+    pub(super) fn history(&self) -> HistoryServices {
+        let handles = HandleReader {
+            threads: self.store.threads.clone(),
+            index: self.index.clone(),
+            preimages: self.preimages.clone(),
+            archive: self.archive.archive().clone(),
+            archived: self.archive.lookup(),
+        };
+        HistoryServices { handles: Arc::new(handles), histories: self.histories.clone() }
     }
 
-    /// The item index, and the archive that replaces deleted transcripts.
-    fn read_back(&self) -> (ItemIndex, Arc<Archive>) {
-        (self.index.clone(), self.archive.archive().clone())
-    }
-
-    pub(super) fn continuations(&self, compaction: &CompactionServices) -> Arc<Continuations> {
-        Arc::new(Continuations::new(
-            compaction.compactor.clone(),
-            (self.snapshots.clone(), self.histories.clone()),
-            (self.ingest.clone(), self.archive.archive().clone()),
-            self.config.clone(),
-            self.clock.clone(),
-        ))
-    }
-
-    pub(super) fn policy(&self) -> PolicyServices {
-        let Self { config, clock, store, snapshots, .. } = self;
-        let adviser = Arc::new(Adviser::new(self.models.clone(), config.clone()));
-        let repositories = Repositories::new(clock.clone(), config.now().program());
-        let surroundings = Surroundings::new(
-            repositories.clone(),
-            store.threads.clone(),
-            adviser.clone(),
-            config.clone(),
-        );
-        let contexts =
-            Contexts::new(store.clone(), snapshots.clone(), config.clone(), clock.clone());
-        let contexts = Arc::new(contexts);
-        let watchers = Arc::new(Watchers::new(
-            (store.policies.clone(), self.events.clone(), contexts.clone()),
-            (surroundings, adviser),
-            self.texts.clone(),
-            config.clone(),
-            clock.clone(),
-        ));
-        PolicyServices {
-            contexts,
-            live: LivePolicies::new(
-                watchers.clone(),
-                store.threads.clone(),
-                self.ingest.clone(),
-                clock.clone(),
-                &self.events,
-            ),
-            watchers,
-            log: Arc::new(DecisionLog::new(store.policies.clone(), snapshots.clone())),
-            replays: Arc::new(Replays::new(
-                (store.gauges.clone(), snapshots.clone()),
-                config.clone(),
-            )),
-            repositories,
+    pub(super) fn checkpoint(&self, handles: &Arc<HandleReader>) -> CheckpointServices {
+        let Self { store, snapshots, clock, .. } = self;
+        CheckpointServices {
+            checkpoints: Arc::new(Checkpoints {
+                updates: store.updates.clone(),
+                snapshots: snapshots.clone(),
+                index: self.index.clone(),
+                clock: clock.clone(),
+            }),
+            choices: Arc::new(PersonChoices {
+                updates: store.updates.clone(),
+                snapshots: snapshots.clone(),
+                handles: handles.clone(),
+                clock: clock.clone(),
+            }),
         }
     }
 
-    pub(super) fn memory(&self) -> MemoryServices {
-        let Self { config, clock, events, store, ingest, models, jobs, .. } = self;
-        let state_dir = &config.now().state_dir;
-        let publications = Arc::new(Publications::new(store.generations.clone(), state_dir));
-        let scanner = Arc::new(Scanner::new(store.clone(), config.clone(), clock.clone()));
-        let publisher = Arc::new(Publisher::new(
-            (publications.clone(), store.clone()),
-            jobs.clone(),
-            config.clone(),
-            clock.clone(),
-            events.clone(),
-        ));
-        let with_model = (store.curation.clone(), models.clone(), jobs.clone());
-        let curation = Curation::new(publisher.clone(), with_model, config.clone(), clock.clone());
-        let curation = Arc::new(curation);
-        let program = config.now().program();
-        let curator =
-            CuratorProcess::new(curation.clone(), jobs.clone(), &program, self.socket.clone());
-        let of_published = || (store.clone(), publications.clone());
-        let citations =
-            Arc::new(Citations::new((store.uses.clone(), publications.clone()), clock.clone()));
-        let reads = ReadCounter::new(of_published(), citations.clone());
-        let known = (publications.clone(), reads);
-        let extraction = Extraction::new(
-            known,
-            (store.clone(), models.clone(), jobs.clone()),
-            config.clone(),
-            clock.clone(),
-        );
-        let (events, jobs) = (events.clone(), jobs.clone());
-        let waves = Waves::new(store.clone(), jobs.clone(), config.clone(), clock.clone(), events);
-        let runs = Arc::new(MemoryRuns::new(
-            (scanner.clone(), waves),
-            publications.clone(),
-            ingest.clone(),
-            clock.clone(),
-        ));
-        let upkeep = Upkeep::new(
-            (scanner.clone(), runs.clone()),
-            publisher.clone(),
-            ingest.clone(),
-            config.clone(),
-        );
-        MemoryServices {
-            reader: Arc::new(MemoryReader::new(
-                (store.generations.clone(), publications.clone()),
-                config.clone(),
-                clock.clone(),
-            )),
-            notes: Arc::new(MemoryNotes::new(
-                of_published(),
-                (publisher.clone(), self.archive.clone()),
-                clock.clone(),
-            )),
-            overview: Arc::new(MemoryOverview::new(of_published(), jobs, scanner.clone())),
-            extraction: Arc::new(extraction),
-            citations,
-            runs,
-            publisher,
-            curation,
-            curator: Arc::new(curator),
-            scanner,
-            upkeep,
+    pub(super) fn context(&self, memory: &Arc<MemoryReader>) -> ContextServices {
+        ContextServices {
+            contexts: Arc::new(Contexts {
+                windows: self.windows(),
+                snapshots: self.snapshots.clone(),
+                prices: self.prices(),
+                clock: self.clock.clone(),
+            }),
+            settings_diffs: Arc::new(SettingsDiffs {
+                snapshots: self.snapshots.clone(),
+                histories: self.histories.clone(),
+                memory: memory.clone(),
+                config: self.config.clone(),
+            }),
+        }
+    }
+
+    pub(super) fn job(&self, memory: &MemoryServices) -> JobServices {
+        let (jobs, config, scanner) =
+            (self.jobs.clone(), self.config.clone(), memory.scanner.clone());
+        JobServices {
+            states: Arc::new(JobStates { jobs: jobs.clone(), scanner, config }),
+            workers: Arc::new(Workers {
+                jobs: jobs.clone(),
+                extraction: memory.extraction.clone(),
+                curation: memory.curation.clone(),
+            }),
+            jobs,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use longhaul_core::compaction::handle::Handle;
-use longhaul_store::{CompactionTable, Store, ThreadTable};
+use longhaul_store::{CompactionTable, ThreadTable};
 
 use super::error::ServiceError;
 use super::item_index::ItemIndex;
@@ -32,10 +32,6 @@ pub enum ProjectSubject<'a> {
 }
 
 impl Projects {
-    pub fn new(Store { threads, compactions, .. }: Store, index: ItemIndex) -> Self {
-        Self { threads, compactions, index }
-    }
-
     /// The project of `subject`; `None` for a thread without a folder or a compaction without a thread.
     pub async fn of(&self, subject: ProjectSubject<'_>) -> Result<Option<String>, ServiceError> {
         let folder = match subject {

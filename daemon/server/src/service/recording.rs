@@ -42,16 +42,12 @@ pub enum Body {
 
 /// Threads written by clients.
 pub struct Recordings {
-    recorder: Arc<Recorder>,
-    ingest: Arc<Ingest>,
-    threads: Arc<Threads>,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) ingest: Arc<Ingest>,
+    pub(super) threads: Arc<Threads>,
 }
 
 impl Recordings {
-    pub fn new(recorder: Arc<Recorder>, ingest: Arc<Ingest>, threads: Arc<Threads>) -> Self {
-        Self { recorder, ingest, threads }
-    }
-
     /// Creates or reopens a thread. A new one is listed when this returns, unless ingestion is far behind.
     ///
     /// # Errors

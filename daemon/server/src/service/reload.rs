@@ -8,16 +8,12 @@ use crate::model::Models;
 use crate::telemetry;
 
 pub struct Reload {
-    config: Live,
-    models: Arc<Models>,
-    jobs: Jobs,
+    pub(super) config: Live,
+    pub(super) models: Arc<Models>,
+    pub(super) jobs: Jobs,
 }
 
 impl Reload {
-    pub fn new(config: Live, models: Arc<Models>, jobs: Jobs) -> Self {
-        Self { config, models, jobs }
-    }
-
     /// Reloads the configuration file and applies the settings that can change at run time.
     ///
     /// # Errors

@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
-use longhaul_store::{AgeTable, CompactionTable, PolicyTable, RetentionRules, Store};
+use longhaul_store::{CompactionTable, PolicyTable, RetentionRules};
 use tokio::sync::Notify;
 
+use super::age::AgeClock;
 use super::error::ServiceError;
 use super::preimage;
 use crate::clock::Clock;
@@ -64,69 +65,57 @@ pub struct PruneCounts {
     pub jobs: u64,
 }
 
-/// Prunes compactions, histories and jobs over their age or number.
-pub struct Retention {
-    compactions: CompactionTable,
-    policies: PolicyTable,
-    age: AgeTable,
+/// Requests passes, at least after every few compactions.
+pub struct PruneRequests {
     jobs: Jobs,
-    config: Live,
     clock: Clock,
-    preimages: PathBuf,
     compactions_made: AtomicU64,
-    prune_due: Notify,
+    due: Notify,
 }
 
-impl Retention {
-    /// `preimages` is the folder of stored histories.
-    pub fn new(
-        Store { compactions, policies, age, .. }: Store,
-        jobs: Jobs,
-        config: Live,
-        clock: Clock,
-        preimages: PathBuf,
-    ) -> Self {
-        let (compactions_made, prune_due) = (AtomicU64::new(0), Notify::new());
-        Self {
-            compactions,
-            policies,
-            age,
-            jobs,
-            config,
-            clock,
-            preimages,
-            compactions_made,
-            prune_due,
-        }
+impl PruneRequests {
+    pub fn new(jobs: Jobs, clock: Clock) -> Self {
+        Self { jobs, clock, compactions_made: AtomicU64::new(0), due: Notify::new() }
     }
 
     /// Counts a recorded compaction; every so often this requests a pass.
     pub(super) fn note_compaction(&self) {
         let made = self.compactions_made.fetch_add(1, Ordering::Relaxed) + 1;
         if made.is_multiple_of(COMPACTIONS_PER_PASS) {
-            self.prune_due.notify_one();
+            self.due.notify_one();
         }
     }
 
     /// Requests a pass.
     pub async fn request_pass(&self) {
-        let asked = JobRequest {
+        let job = JobRequest {
             key: JobKey::only(Kind::Prune),
             input: self.clock.new_id(),
             payload: String::new(),
             priority: 0,
             urgent: false,
         };
-        if let Err(error) = self.jobs.request(asked).await {
+        if let Err(error) = self.jobs.request(job).await {
             tracing::warn!(%error, "cannot request pruning of old compactions");
         }
     }
 
     /// Waits until enough compactions were recorded for an early pass.
     pub async fn early_pass_due(&self) {
-        self.prune_due.notified().await;
+        self.due.notified().await;
     }
+}
 
+/// Prunes compactions, histories and jobs over their age or number.
+pub struct Retention {
+    pub(super) histories: StoredHistories,
+    pub(super) policies: PolicyTable,
+    pub(super) jobs: Jobs,
+    pub(super) age: AgeClock,
+    pub(super) config: Live,
+}
+
+impl Retention {
     /// Deletes everything over its age or number.
     ///
     /// # Errors
@@ -134,7 +123,7 @@ impl Retention {
     pub async fn prune(&self) -> Result<PruneCounts, ServiceError> {
         let config = self.config.now();
         let days = i64::try_from(*config.compaction.keep_days).unwrap_or(i64::MAX);
-        let lived_ms = self.age.advance(self.clock.moment()).await?;
+        let lived_ms = self.age.lived_ms().await?;
         let keep = RetentionRules {
             since_age_ms: lived_ms.saturating_sub(days.saturating_mul(DAY_MS)),
             per_thread: *config.compaction.keep_per_thread,
@@ -148,44 +137,60 @@ impl Retention {
                 break;
             }
         }
-        loop {
-            let ids = self.compactions.prune(keep).await?;
-            if ids.is_empty() {
-                break;
-            }
-            pruned.compactions += ids.len() as u64;
-            pruned.histories += self.remove_histories(ids).await?;
-        }
+        (pruned.compactions, pruned.histories) = self.histories.prune(keep).await?;
         self.policies.prune(keep.since_age_ms).await?;
-        let over = self.prune_bytes().await?;
-        pruned.compactions += over;
-        pruned.histories += over;
-        pruned.histories += self.sweep().await?;
         if pruned != PruneCounts::default() {
             let PruneCounts { compactions, histories, jobs } = pruned;
             tracing::info!(compactions, histories, jobs, "pruned expired data");
         }
         Ok(pruned)
     }
+}
+
+/// The recorded compactions, and the files of given items that they name.
+pub struct StoredHistories {
+    pub(super) compactions: CompactionTable,
+    pub(super) jobs: Jobs,
+    pub(super) clock: Clock,
+    /// Folder of the files.
+    pub(super) preimages: PathBuf,
+}
+
+impl StoredHistories {
+    /// Deletes compactions by the rules, then histories over their size or without a compaction. Returns the numbers of
+    /// both.
+    async fn prune(&self, keep: RetentionRules) -> Result<(u64, u64), ServiceError> {
+        let (mut compactions, mut histories) = (0, 0);
+        loop {
+            let ids = self.compactions.prune(keep).await?;
+            if ids.is_empty() {
+                break;
+            }
+            compactions += ids.len() as u64;
+            histories += self.remove(ids).await?;
+        }
+        let over = self.prune_bytes().await?;
+        Ok((compactions + over, histories + over + self.sweep().await?))
+    }
 
     /// Deletes the compactions of the oldest histories over the limit; the sweep removes the histories.
     async fn prune_bytes(&self) -> Result<u64, ServiceError> {
         let mut bytes = 0;
-        let stored = self.histories().await?;
+        let stored = self.list().await?;
         let over = stored.into_iter().filter(|stored| {
             bytes += stored.bytes;
             bytes > HISTORIES_BYTES_MAX
         });
         let ids: Vec<String> = over.map(|stored| stored.id).collect();
         self.compactions.delete(&ids).await?;
-        self.remove_histories(ids).await
+        self.remove(ids).await
     }
 
     /// Removes histories that no compaction names.
     async fn sweep(&self) -> Result<u64, ServiceError> {
         let now_ms = u64::try_from(self.clock.now_ms()).unwrap_or(0);
         let now = std::time::UNIX_EPOCH + Duration::from_millis(now_ms);
-        let mut stored = self.histories().await?;
+        let mut stored = self.list().await?;
         stored.retain(|stored| now.duration_since(stored.written).is_ok_and(|age| age > YOUNG));
         let ids: Vec<String> = stored.into_iter().map(|stored| stored.id).collect();
         let known = self.compactions.existing(&ids).await?;
@@ -196,16 +201,16 @@ impl Retention {
                 left.push(key.subject);
             }
         }
-        self.remove_histories(left).await
+        self.remove(left).await
     }
 
-    async fn histories(&self) -> Result<Vec<preimage::Stored>, ServiceError> {
+    async fn list(&self) -> Result<Vec<preimage::Stored>, ServiceError> {
         let folder = self.preimages.clone();
         tokio::task::spawn_blocking(move || preimage::list(&folder)).await?
     }
 
     /// Removes the histories of these compactions; those of threads have none.
-    async fn remove_histories(&self, ids: Vec<String>) -> Result<u64, ServiceError> {
+    async fn remove(&self, ids: Vec<String>) -> Result<u64, ServiceError> {
         let folder = self.preimages.clone();
         let removed = move || {
             let is_there = |id: &str, end| folder.join(format!("{id}.{end}")).exists();

@@ -27,7 +27,7 @@ use longhaul_core::search::rank::{
 };
 use longhaul_core::search::snippet::{Snippet, snippet};
 use longhaul_core::tokens;
-use longhaul_store::{FileRow, FileTable, IndexedFile, Match, PageTable, SearchIndex, Store};
+use longhaul_store::{FileRow, FileTable, IndexedFile, Match, PageTable, SearchIndex};
 
 use super::error::ServiceError;
 use crate::clock::Clock;
@@ -74,17 +74,13 @@ pub struct Hit {
 }
 
 pub struct Searcher {
-    files: FileTable,
-    pages: PageTable,
-    full_text: Arc<FullText>,
-    clock: Clock,
+    pub(super) files: FileTable,
+    pub(super) pages: PageTable,
+    pub(super) full_text: Arc<FullText>,
+    pub(super) clock: Clock,
 }
 
 impl Searcher {
-    pub fn new(Store { files, pages, .. }: Store, full_text: Arc<FullText>, clock: Clock) -> Self {
-        Self { files, pages, full_text, clock }
-    }
-
     pub fn index_state(&self) -> IndexState {
         self.full_text.progress.state()
     }

@@ -31,22 +31,13 @@ pub struct SettingsPair {
 
 /// Compares settings with those a thread's model last saw.
 pub struct SettingsDiffs {
-    snapshots: Arc<Snapshots>,
-    histories: Arc<Histories>,
-    memory: Arc<MemoryReader>,
-    config: Live,
+    pub(super) snapshots: Arc<Snapshots>,
+    pub(super) histories: Arc<Histories>,
+    pub(super) memory: Arc<MemoryReader>,
+    pub(super) config: Live,
 }
 
 impl SettingsDiffs {
-    pub fn new(
-        snapshots: Arc<Snapshots>,
-        histories: Arc<Histories>,
-        memory: Arc<MemoryReader>,
-        config: Live,
-    ) -> Self {
-        Self { snapshots, histories, memory, config }
-    }
-
     /// Pairs `current` with the settings the model last saw. Requested documents that `current` omits are read as
     /// they are now.
     pub async fn compared(

@@ -8,7 +8,7 @@ use longhaul_core::checkpoint::semantic::{AcceptedUpdate, Semantics, StoredUpdat
 use longhaul_core::checkpoint::view::ViewInputs;
 use longhaul_core::choice::{Choice, Choices};
 use longhaul_core::fold::Fold;
-use longhaul_store::{FileRow, Observation, Store, ThreadTable, UpdateRow, UpdateTable};
+use longhaul_store::{FileRow, Observation, ThreadTable, UpdateRow, UpdateTable};
 
 use super::disk::{self, HashCache};
 use super::error::ServiceError;
@@ -79,7 +79,7 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    pub fn new(Store { threads, updates, .. }: Store, ingest: Arc<Ingest>) -> Self {
+    pub fn new(threads: ThreadTable, updates: UpdateTable, ingest: Arc<Ingest>) -> Self {
         Self { threads, updates, ingest, hashes: Arc::default() }
     }
 

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_core::model::budget::{Budget, Spending};
-use longhaul_store::{CompactionTotals, Database, OpenReport, RebuildReport};
+use longhaul_store::{CompactionTotals, RebuildReport, SCHEMA_VERSION};
 
 use super::compaction::CompactionLog;
 use super::memory::CuratorProcess;
-use super::search::{FullText, IndexState};
+use super::search::IndexState;
+use super::storage::Storage;
 use crate::clock::Clock;
 use crate::config::Live;
-use crate::ingest::{Ingest, Progress};
+use crate::ingest::Progress;
 use crate::model::{ModelChoice, Models, Task};
 use crate::repository::Repositories;
 
@@ -23,6 +24,7 @@ pub struct Instance {
     pub started_at: i64,
     pub pid: u32,
     pub socket: PathBuf,
+    pub(super) clock: Clock,
 }
 
 #[derive(Debug)]
@@ -55,44 +57,49 @@ pub struct DaemonWarning {
 pub struct Status {
     pub instance: Instance,
     pub config: Live,
-    pub(super) clock: Clock,
-    pub(super) database: (Database, OpenReport),
-    pub(super) ingest: Arc<Ingest>,
-    pub(super) full_text: Arc<FullText>,
-    pub(super) models: Arc<Models>,
+    pub(super) storage: Arc<Storage>,
     pub(super) compactions: Arc<CompactionLog>,
+    pub(super) optional: OptionalParts,
+}
+
+/// What the daemon works with but may lack.
+pub struct OptionalParts {
+    pub(super) models: Arc<Models>,
     pub(super) repositories: Repositories,
     pub(super) curator: Arc<CuratorProcess>,
 }
 
+impl Instance {
+    pub fn uptime_ms(&self) -> u64 {
+        u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 impl Status {
     pub fn store(&self) -> StoreState {
-        let (database, opened) = &self.database;
+        let database = self.storage.database();
         StoreState {
             path: database.path().to_owned(),
-            schema_version: opened.schema_version,
+            schema_version: SCHEMA_VERSION,
             rebuilt: database.rebuilt(),
             bytes: database.bytes() + self.index().bytes,
         }
     }
 
     pub fn index(&self) -> IndexState {
-        self.full_text.progress.state()
+        self.storage.index_state()
     }
 
     pub fn ingest(&self) -> Progress {
-        self.ingest.progress()
-    }
-
-    pub fn uptime_ms(&self) -> u64 {
-        u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.storage.reading_progress()
     }
 
     /// `None` where no model is configured.
     pub fn model(&self) -> Option<ModelUse> {
-        let settings = self.models.settings();
+        let models = &self.optional.models;
+        let settings = models.settings();
         let (choice, by_task) = (settings.default.clone()?, settings.by_task.clone());
-        let (spent, budget) = (self.models.spent_today(), self.config.now().budget.bounds());
+        let (spent, budget) = (models.spent_today(), self.config.now().budget.bounds());
         Some(ModelUse { choice, by_task, spent, budget })
     }
 
@@ -106,10 +113,11 @@ impl Status {
 
     /// What a person should know, `progress` included.
     pub fn warnings(&self, progress: &Progress) -> Vec<DaemonWarning> {
-        let mut warnings = warnings(progress, self.models.refused_today());
-        warnings.extend(mended(self.database.0.pages_mended()));
-        warnings.extend(self.repositories.unavailable().as_deref().map(unseen));
-        warnings.extend(self.curator.missing().map(uncurated));
+        let OptionalParts { models, repositories, curator } = &self.optional;
+        let mut warnings = warnings(progress, models.refused_today());
+        warnings.extend(mended(self.storage.database().pages_mended()));
+        warnings.extend(repositories.unavailable().as_deref().map(unseen));
+        warnings.extend(curator.missing().map(uncurated));
         warnings
     }
 }

@@ -6,8 +6,9 @@ use longhaul_store::Database;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::archive::ArchiveKeeper;
-use super::search::FullText;
-use crate::ingest::Ingest;
+use super::idle_trim::Caches;
+use super::search::{FullText, IndexState};
+use crate::ingest::{Ingest, Progress};
 
 /// Closes what is open, in the right order.
 pub struct Storage {
@@ -21,10 +22,33 @@ pub struct Storage {
 impl Storage {
     pub fn new(
         ingest: Arc<Ingest>,
-        (full_text, archive): (Arc<FullText>, Arc<ArchiveKeeper>),
+        full_text: Arc<FullText>,
+        archive: Arc<ArchiveKeeper>,
         database: Database,
     ) -> Self {
         Self { ingest, full_text, archive, database, settling: RwLock::default() }
+    }
+
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// What can be released while the daemon is idle.
+    pub(super) fn caches(&self) -> Caches {
+        Caches {
+            database: self.database.clone(),
+            full_text: self.full_text.clone(),
+            archive: self.archive.archive().clone(),
+            ingest: self.ingest.clone(),
+        }
+    }
+
+    pub fn index_state(&self) -> IndexState {
+        self.full_text.progress.state()
+    }
+
+    pub fn reading_progress(&self) -> Progress {
+        self.ingest.progress()
     }
 
     /// Held by a task that must finish something in the store before it closes.

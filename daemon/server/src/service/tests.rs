@@ -76,12 +76,12 @@ async fn a_job_compacts_once_and_an_unknown_one_cannot_be_cancelled() {
     let asked = request(Subject::Items(conversation(6)), Strategy::Checkpoint);
     let (id, key) = services.compaction.jobs.start(asked).await.unwrap();
     assert_eq!(key, JobKey { kind: Kind::Compact, subject: id.clone() });
-    let claimed = services.jobs.claim(Kind::Compact, "worker:test").await.unwrap().unwrap();
+    let claimed = services.job.jobs.claim(Kind::Compact, "worker:test").await.unwrap().unwrap();
     let work = CompactWork(services.compaction.jobs.clone());
     for _ in 0..2 {
         work.run(claimed.job.clone(), claimed.claim.token.clone()).await.unwrap();
     }
-    let done = services.jobs.finish(&key, &claimed.claim.token).await.unwrap();
+    let done = services.job.jobs.finish(&key, &claimed.claim.token).await.unwrap();
     assert_eq!(done.state, State::Done);
     assert_eq!(services.compaction.log.list(None, 10, None).await.unwrap().0.len(), 1);
     let unknown = services.compaction.jobs.cancel("cmp_none").await;
@@ -100,10 +100,10 @@ async fn a_thread_is_gathered_now_and_in_the_past() {
         max_bytes: 1 << 20,
         opaque: Opaque::AsIs,
     };
-    let now = services.histories.visible(query.clone()).await.unwrap();
+    let now = services.history.histories.visible(query.clone()).await.unwrap();
     assert_eq!((now.items.len(), now.next), (6, None));
     let then = HistoryQuery { as_of: Some(now.seq - 2), ..query };
-    let then = services.histories.visible(then).await.unwrap();
+    let then = services.history.histories.visible(then).await.unwrap();
     assert_eq!((then.seq, then.items.len()), (now.seq - 2, 4));
 
     let asked = request(Subject::Thread { thread_id, as_of: None }, Strategy::Checkpoint);
@@ -122,11 +122,11 @@ async fn old_histories_are_pruned_with_their_compactions() {
     let services = &fixture.services;
     let asked = request(Subject::Items(conversation(2)), Strategy::Checkpoint);
     let compaction = services.compaction.compactor.run(asked).await.unwrap();
-    let kept = services.retention.prune().await.unwrap();
+    let kept = services.daemon.upkeep.retention.prune().await.unwrap();
     assert_eq!(kept.compactions, 0);
     let days = i64::try_from(*fixture.deps.config.now().compaction.keep_days).unwrap();
     fixture.deps.clock.advance_ms((days + 1) * 86_400_000);
-    let pruned = services.retention.prune().await.unwrap();
+    let pruned = services.daemon.upkeep.retention.prune().await.unwrap();
     assert_eq!((pruned.compactions, pruned.histories), (1, 1));
     let gone = services.compaction.undo.run(&compaction.id).await;
     assert!(matches!(gone, Err(ServiceError::CompactionNotFound(_))), "{gone:?}");
@@ -135,7 +135,7 @@ async fn old_histories_are_pruned_with_their_compactions() {
 #[tokio::test]
 async fn the_reason_for_disabled_repository_signals_is_reported() {
     let fixture = Fixture::new().await;
-    let (status, policy) = (&fixture.services.status, &fixture.services.policy);
+    let (status, policy) = (&fixture.services.daemon.status, &fixture.services.policy);
     let warnings = || status.warnings(&status.ingest()).into_iter().map(|warning| warning.kind);
     assert_eq!(warnings().collect::<Vec<_>>(), [""; 0]);
     let settings = fixture.deps.config.now().repository.settings();

@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use longhaul_core::thread::Source;
 use longhaul_protocol::limit;
-use longhaul_store::{
-    FileRow, PageTable, Store, ThreadCursor, ThreadFilter, ThreadRow, ThreadTable,
-};
+use longhaul_store::{FileRow, PageTable, ThreadCursor, ThreadFilter, ThreadRow, ThreadTable};
 
 use super::error::ServiceError;
 use crate::archive::Archive;
@@ -32,22 +30,14 @@ const SYNC_TIMEOUT_MAX: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_
 
 /// The known threads and their items.
 pub struct Threads {
-    pages: PageTable,
-    threads: ThreadTable,
-    ingest: Arc<Ingest>,
-    archive: Arc<Archive>,
-    config: Live,
+    pub(super) pages: PageTable,
+    pub(super) threads: ThreadTable,
+    pub(super) ingest: Arc<Ingest>,
+    pub(super) archive: Arc<Archive>,
+    pub(super) config: Live,
 }
 
 impl Threads {
-    pub fn new(
-        Store { pages, threads, .. }: Store,
-        (ingest, archive): (Arc<Ingest>, Arc<Archive>),
-        config: Live,
-    ) -> Self {
-        Self { pages, threads, ingest, archive, config }
-    }
-
     /// Threads, newest first.
     pub async fn list(
         &self,
@@ -110,8 +100,7 @@ impl Threads {
         range: ItemRange,
         limit: usize,
     ) -> Result<Items, ServiceError> {
-        let read = (&self.threads, &self.pages, Arc::clone(&self.archive));
-        items::items(read, thread_id, range, limit).await
+        items::items(self, thread_id, range, limit).await
     }
 
     /// Waits until everything written before the call, and everything up to `reach`, is read.

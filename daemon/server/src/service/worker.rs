@@ -42,16 +42,12 @@ pub enum Delivery {
 }
 
 pub struct Workers {
-    jobs: Jobs,
-    extraction: Arc<Extraction>,
-    curation: Arc<Curation>,
+    pub(super) jobs: Jobs,
+    pub(super) extraction: Arc<Extraction>,
+    pub(super) curation: Arc<Curation>,
 }
 
 impl Workers {
-    pub fn new(jobs: Jobs, extraction: Arc<Extraction>, curation: Arc<Curation>) -> Self {
-        Self { jobs, extraction, curation }
-    }
-
     /// Claims the next job of `kind` that has work for `holder`. A job that cannot be handed out fails, as it
     /// would in the daemon.
     pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Assigned>, ServiceError> {

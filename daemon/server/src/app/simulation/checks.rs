@@ -55,9 +55,9 @@ impl Life {
             assert!(is_undone || !made.is_undone, "an answered undo is lost");
         }
         for (thread_id, text) in &self.world.pins {
-            let pins = self
-                .front
-                .run(async { self.services.choices.updates.of_thread(thread_id).await.unwrap() });
+            let pins = self.front.run(async {
+                self.services.checkpoint.choices.updates.of_thread(thread_id).await.unwrap()
+            });
             assert!(pins.iter().any(|row| row.body.contains(text)), "a pin is lost: {text}");
         }
         self.check_jobs();

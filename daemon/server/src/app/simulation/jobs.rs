@@ -27,7 +27,7 @@ pub(super) struct JobRun {
 impl Life {
     /// Takes back the jobs of earlier daemons.
     pub(super) fn rescue(&mut self) {
-        self.front.run(self.services.jobs.rescue()).unwrap();
+        self.front.run(self.services.job.jobs.rescue()).unwrap();
     }
 
     pub(super) fn start_job(&mut self) -> String {
@@ -54,9 +54,9 @@ impl Life {
     fn claim(&mut self) -> String {
         let holder = match self.chance.below(3) {
             0 => "worker:w".to_owned(),
-            _ => self.services.jobs.holder(),
+            _ => self.services.job.jobs.holder(),
         };
-        let claimed = self.front.run(self.services.jobs.claim(Kind::Compact, &holder)).unwrap();
+        let claimed = self.front.run(self.services.job.jobs.claim(Kind::Compact, &holder)).unwrap();
         let Some(claimed) = claimed else { return "nothing to claim".to_owned() };
         self.granted(claimed);
         "claimed".to_owned()
@@ -91,7 +91,7 @@ impl Life {
 
     fn renew(&mut self) -> String {
         let Some(run) = self.take(|_| true) else { return "nothing to renew".to_owned() };
-        match self.front.run(self.services.jobs.renew(&run.job.key, &run.token)) {
+        match self.front.run(self.services.job.jobs.renew(&run.job.key, &run.token)) {
             Ok(claim) => {
                 let (stop_at_boot_ms, now) = (claim.stop_at_boot_ms, self.clock.moment());
                 let ends_at_boot_ms = now.boot_ms + LEASE_MS;
@@ -143,7 +143,7 @@ impl Life {
 
     fn finish(&mut self) -> String {
         let Some(run) = self.take(|run| run.has_run) else { return "nothing to finish".to_owned() };
-        match self.front.run(self.services.jobs.finish(&run.job.key, &run.token)) {
+        match self.front.run(self.services.job.jobs.finish(&run.job.key, &run.token)) {
             Ok(_) => "finished".to_owned(),
             Err(error) => lost("finish", &error),
         }
@@ -153,7 +153,7 @@ impl Life {
         let Some(run) = self.take(|_| true) else { return "nothing to fail".to_owned() };
         let kind = FailureKind::Transient;
         let failure = Failure { kind, detail: "x".to_owned(), retry_after_ms: None };
-        match self.front.run(self.services.jobs.fail(&run.job.key, &run.token, failure)) {
+        match self.front.run(self.services.job.jobs.fail(&run.job.key, &run.token, failure)) {
             Ok(_) => "failed".to_owned(),
             Err(error) => lost("fail", &error),
         }
@@ -168,9 +168,9 @@ impl Life {
         self.runs.clear();
         for _ in 0..100 {
             self.clock.advance_ms(3_600_000);
-            let holder = self.services.jobs.holder();
+            let holder = self.services.job.jobs.holder();
             while let Some(claimed) =
-                self.front.run(self.services.jobs.claim(Kind::Compact, &holder)).unwrap()
+                self.front.run(self.services.job.jobs.claim(Kind::Compact, &holder)).unwrap()
             {
                 self.granted(claimed);
                 self.work();
@@ -179,7 +179,7 @@ impl Life {
                 }
             }
             let filter = JobFilter { kind: Some(Kind::Compact), state: None };
-            let rows = self.front.run(self.services.jobs.list(&filter, 1_000)).unwrap();
+            let rows = self.front.run(self.services.job.jobs.list(&filter, 1_000)).unwrap();
             let ends = [State::Done, State::Dead, State::Parked];
             if rows.iter().all(|job| ends.contains(&job.state)) {
                 return;
@@ -192,7 +192,7 @@ impl Life {
     pub(super) fn check_jobs(&mut self) {
         for id in self.world.started.clone() {
             let key = JobKey { kind: Kind::Compact, subject: id.clone() };
-            let job = self.front.run(self.services.jobs.get(&key));
+            let job = self.front.run(self.services.job.jobs.get(&key));
             let job = job.unwrap_or_else(|error| panic!("a job that was started is lost: {error}"));
             let is_made = self.is_made(&id);
             assert!(is_made || job.state != State::Done, "{id} is done and made nothing");

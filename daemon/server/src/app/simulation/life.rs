@@ -185,13 +185,14 @@ impl Life {
     fn sync(&mut self) -> String {
         let target = SyncTarget::Thread(self.some_thread());
         let wait = std::time::Duration::from_secs(5);
-        let synced = self.front.run(self.services.threads.sync(target, SyncPoint::default(), wait));
+        let synced =
+            self.front.run(self.services.thread.threads.sync(target, SyncPoint::default(), wait));
         outcome("sync", &synced)
     }
 
     fn append(&mut self) -> String {
         let key = Key::Client("editor".to_owned());
-        let opened = match self.front.run(self.services.recordings.open(key, opening())) {
+        let opened = match self.front.run(self.services.thread.recordings.open(key, opening())) {
             Ok(opened) => opened,
             Err(error) => return outcome("open", &Err::<(), _>(error)),
         };
@@ -214,7 +215,8 @@ impl Life {
             body: Body::Item(super::message("user", &format!("Item {id}. ").repeat(20))),
         };
         let additions = ids.iter().map(addition).collect();
-        let done = self.front.run(self.services.recordings.append(&thread_id, additions, None));
+        let done =
+            self.front.run(self.services.thread.recordings.append(&thread_id, additions, None));
         if done.is_ok()
             && let Some(own) = &mut self.world.own
         {
@@ -278,7 +280,8 @@ impl Life {
         let thread_id = self.some_thread();
         let text = format!("Keep rule {} in mind.", self.world.next());
         let subject = ChoiceSubject::Text(text.clone());
-        let chosen = self.services.choices.choose(&thread_id, ChoiceAction::Pin, &subject);
+        let chosen =
+            self.services.checkpoint.choices.choose(&thread_id, ChoiceAction::Pin, &subject);
         let chosen = self.front.run(chosen);
         if chosen.is_ok() {
             self.world.pins.push((thread_id, text));

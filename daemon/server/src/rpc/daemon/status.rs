@@ -17,14 +17,10 @@ use super::VERSION;
 use crate::ingest::Progress;
 use crate::link::Counters;
 use crate::metering::ProcessUse;
-use crate::service::context::Contexts;
+use crate::service::context::bill::Bills;
 use crate::service::status::{DaemonWarning, ModelUse, Status, StoreState};
 
-pub(super) async fn status(
-    daemon: &Status,
-    contexts: &Contexts,
-    counters: &Counters,
-) -> StatusResult {
+pub(super) async fn status(daemon: &Status, bills: &Bills, counters: &Counters) -> StatusResult {
     let (progress, instance) = (daemon.ingest(), &daemon.instance);
     StatusResult {
         version: VERSION.to_owned(),
@@ -32,7 +28,7 @@ pub(super) async fn status(
         pid: instance.pid,
         instance_id: instance.id.clone(),
         started_at: instance.started_at,
-        uptime_ms: daemon.uptime_ms(),
+        uptime_ms: daemon.instance.uptime_ms(),
         socket: instance.socket.display().to_string(),
         state_dir: daemon.config.now().state_dir.display().to_string(),
         store: store(daemon.store()),
@@ -43,7 +39,7 @@ pub(super) async fn status(
         requests: count(&counters.requests),
         panics: count(&counters.panics),
         model: daemon.model().map(model),
-        compactions: compactions(daemon.compactions().await, agents(contexts).await),
+        compactions: compactions(daemon.compactions().await, agents(bills).await),
         warnings: daemon.warnings(&progress).into_iter().map(warning).collect(),
     }
 }
@@ -59,7 +55,7 @@ pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
         max_us: times.max_us,
     });
     MetricsResult {
-        uptime_ms: daemon.uptime_ms(),
+        uptime_ms: daemon.instance.uptime_ms(),
         methods: methods.collect(),
         in_flight: count(in_flight),
         connections: count(connections),
@@ -93,8 +89,8 @@ fn compactions(totals: CompactionTotals, agents: Option<AgentAccount>) -> Compac
 }
 
 /// `None` if the store cannot be read, which other fields report.
-async fn agents(contexts: &Contexts) -> Option<AgentAccount> {
-    let account = contexts.of_agents().await;
+async fn agents(bills: &Bills) -> Option<AgentAccount> {
+    let account = bills.of_agents().await;
     account
         .inspect_err(|error| tracing::warn!(%error, "cannot read the compactions of agents"))
         .unwrap_or_default()

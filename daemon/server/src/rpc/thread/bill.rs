@@ -11,18 +11,15 @@ use longhaul_protocol::thread::{
 
 use super::super::error::Failure;
 use super::super::{Table, TableError, convert};
-use crate::service::context::bill::{self, BilledRow};
-use crate::service::context::{Contexts, resume};
+use crate::service::context::bill::{self, BilledRow, Bills};
+use crate::service::context::resume;
 
-pub(in super::super) fn register(
-    table: &mut Table,
-    contexts: &Arc<Contexts>,
-) -> Result<(), TableError> {
-    table.of(contexts).on_async::<Bill, _>(answer)
+pub(in super::super) fn register(table: &mut Table, bills: &Arc<Bills>) -> Result<(), TableError> {
+    table.of(bills).on_async::<Bill, _>(answer)
 }
 
-async fn answer(contexts: Arc<Contexts>, params: BillParams) -> Result<BillResult, Failure> {
-    let bill = contexts.bill(&params.thread_id).await?;
+async fn answer(bills: Arc<Bills>, params: BillParams) -> Result<BillResult, Failure> {
+    let bill = bills.of_thread(&params.thread_id).await?;
     Ok(BillResult {
         thread_id: bill.thread_id,
         compactions: bill.rows.into_iter().map(cost).collect(),

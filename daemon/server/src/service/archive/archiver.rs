@@ -9,14 +9,14 @@ use std::time::Duration;
 use longhaul_core::digest::Digest128;
 use longhaul_core::rollout::source::Layout;
 use longhaul_store::{
-    AgeTable, ArchiveIndex, ArchivedTranscript, CompactionTable, Cursor, FileId, FileRow,
-    FileState, FileTable, StoreError, UpdateTable,
+    ArchiveIndex, ArchivedTranscript, Cursor, FileId, FileRow, FileState, FileTable, StoreError,
 };
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::reading::{self, NewPart, ReadOutcome, Tail};
 use super::shared::{ArchiveShared, BATCH_BYTES};
+use super::upkeep::EvictionFacts;
 use super::{forgotten, publishing, upkeep};
 use crate::heap;
 use crate::ingest::{Compared, Ingest, Walk, compare};
@@ -46,9 +46,7 @@ const CHECK_PERIOD: Duration = Duration::from_secs(3_600);
 pub(super) struct Archiver {
     pub(super) shared: Arc<ArchiveShared>,
     pub(super) files: FileTable,
-    pub(super) updates: UpdateTable,
-    pub(super) compactions: CompactionTable,
-    pub(super) age: AgeTable,
+    pub(super) facts: EvictionFacts,
     pub(super) ingest: Arc<Ingest>,
     pub(super) cancel: CancellationToken,
 }
@@ -148,8 +146,7 @@ impl Archiver {
             tokio::task::spawn_blocking(heap::release).await?;
         }
         let _turn = self.shared.turn.lock().await;
-        let deciding = (&self.age, &self.compactions, &self.updates);
-        upkeep::keep_bounds(&self.shared, index, deciding).await?;
+        upkeep::keep_bounds(&self.shared, index, &self.facts).await?;
         upkeep::merge(&self.shared, index).await?;
         self.shared.progress.set_behind(0);
         Ok(true)
@@ -236,7 +233,7 @@ impl Archiver {
     ) -> Result<Option<NewPart>, ServiceError> {
         let mut known = self.archived_state(index, &file).await?;
         known.updated_ms = file.head.as_ref().map_or(known.updated_ms, |head| head.updated_at_ms);
-        known.lived_ms = self.age.advance(self.shared.clock.moment()).await?;
+        known.lived_ms = self.facts.age.lived_ms().await?;
         if known.source_bytes >= file.cursor.offset {
             return Ok(None);
         }

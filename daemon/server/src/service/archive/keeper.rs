@@ -2,20 +2,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_store::{ArchiveIndex, FileTable, Store};
+use longhaul_store::{ArchiveIndex, FileTable};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
 use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
+use super::upkeep::EvictionFacts;
 use super::{forgotten, upkeep};
 use crate::archive::{Archive, contents_of_pack};
-use crate::clock::Clock;
-use crate::config::Live;
 use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
-use crate::service::hints::Hints;
 use crate::service::prefix::{CANDIDATES_MAX, only};
 
 pub struct ArchiveKeeper {
@@ -27,22 +25,20 @@ pub struct ArchiveKeeper {
 
 impl ArchiveKeeper {
     /// Starts archiving and returns immediately; the index is opened in the background.
-    pub fn start(
-        (archive, hints): (Arc<Archive>, Arc<Hints>),
-        (Store { files, updates, compactions, age, .. }, ingest): (Store, Arc<Ingest>),
-        config: Live,
-        clock: Clock,
+    pub(in crate::service) fn start(
+        shared: ArchiveShared,
+        files: FileTable,
+        facts: EvictionFacts,
+        ingest: Arc<Ingest>,
     ) -> Self {
         // Until all files are checked, the archive must not count as complete.
-        hints.hint_all();
-        let shared = Arc::new(ArchiveShared::new(archive, hints, config, clock));
+        shared.hints.hint_all();
+        let shared = Arc::new(shared);
         let cancel = CancellationToken::new();
         let archiver = Archiver {
             shared: Arc::clone(&shared),
             files: files.clone(),
-            updates,
-            compactions,
-            age,
+            facts,
             ingest,
             cancel: cancel.clone(),
         };

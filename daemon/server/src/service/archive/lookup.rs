@@ -1,12 +1,13 @@
 //! Finds the lines of a handle in the archive, whatever the store knows of the thread: its transcript may have been
 //! replaced since, or the database lost.
 
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::fold::{Fold, Place};
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::Source;
-
-use std::sync::Arc;
 
 use super::shared::ArchiveShared;
 use crate::service::error::ServiceError;
@@ -37,7 +38,7 @@ impl ArchiveLookup {
             let wanted = handle.clone();
             let reading = tokio::task::spawn_blocking(move || {
                 let transcript = Transcript::of_archived(source, text);
-                let rows = rows_of(&transcript, source, first_seq, (wanted.first, wanted.last));
+                let rows = rows_of(&transcript, source, first_seq, wanted.first..=wanted.last);
                 (rows, transcript)
             });
             let (rows, transcript) = reading.await?;
@@ -59,11 +60,11 @@ fn rows_of(
     transcript: &Transcript,
     source: Source,
     first_seq: u64,
-    (first, last): (u64, u64),
+    wanted: RangeInclusive<u64>,
 ) -> std::io::Result<Vec<ItemRow>> {
     let mut pieces = Pieces::of(transcript, 0, LINE_BYTES_MAX)?;
     let (mut fold, mut rows, mut seq) = (Fold::new(source), Vec::new(), first_seq);
-    while seq <= last {
+    while seq <= *wanted.end() {
         let line = match pieces.next()? {
             Piece::Line(line) => line,
             Piece::End { offset, rest } => {
@@ -75,7 +76,7 @@ fn rows_of(
         rows.extend(row(&mut fold, &line, seq));
         seq += 1;
     }
-    rows.retain(|row| (first..=last).contains(&row.seq));
+    rows.retain(|row| wanted.contains(&row.seq));
     Ok(rows)
 }
 

@@ -38,7 +38,7 @@ pub(super) async fn publish(
         for (text, places) in &texts {
             chunks.extend(places.iter().map(|(digest, place)| (*digest, &text[place.clone()])));
         }
-        write((&folder, last), &chunks, names, pieces)
+        write(&folder, last, &chunks, names, pieces)
     };
     let folder = shared.archive.folder();
     let pack = tokio::task::spawn_blocking(writing).await?;
@@ -48,7 +48,8 @@ pub(super) async fn publish(
 
 /// Writes a pack with these chunks, numbered after the last pack in the index; `None` if there is nothing to write.
 fn write(
-    (folder, last): (&Path, i64),
+    folder: &Path,
+    last: i64,
     chunks: &[(ChunkDigest, &[u8])],
     names: Vec<TranscriptName>,
     pieces: Vec<PackedPiece>,

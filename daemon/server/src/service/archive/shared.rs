@@ -51,7 +51,7 @@ impl ArchiveProgress {
 }
 
 impl ArchiveShared {
-    pub(super) fn new(
+    pub(in crate::service) fn new(
         archive: Arc<Archive>,
         hints: Arc<Hints>,
         config: Live,

@@ -8,14 +8,13 @@ use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::eviction::{self, Bounds, EvictionCandidate};
 use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
 use longhaul_core::digest::DigestStream;
-use longhaul_store::{
-    AgeTable, ArchiveIndex, CompactionTable, NewPack, PackRow, ThreadAge, UpdateTable,
-};
+use longhaul_store::{ArchiveIndex, CompactionTable, NewPack, PackRow, ThreadAge, UpdateTable};
 
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use crate::archive::{
     PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, next_pack,
 };
+use crate::service::age::AgeClock;
 use crate::service::error::ServiceError;
 
 /// Upper limits of the weight of small packs, by size class. Packs of one class are merged.
@@ -36,11 +35,18 @@ const CHECK_BYTES: u64 = 256 << 20;
 
 const DAY_MS: i64 = 86_400_000;
 
+/// What the store says about the threads that may be evicted.
+pub(in crate::service) struct EvictionFacts {
+    pub(in crate::service) age: AgeClock,
+    pub(in crate::service) compactions: CompactionTable,
+    pub(in crate::service) updates: UpdateTable,
+}
+
 /// Evicts threads until the archive is within its bounds.
 pub(super) async fn keep_bounds(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
-    (age, compactions, updates): (&AgeTable, &CompactionTable, &UpdateTable),
+    facts: &EvictionFacts,
 ) -> Result<(), ServiceError> {
     let settings = shared.config.now().archive.clone();
     let days = i64::try_from(*settings.max_age_days).unwrap_or(i64::MAX);
@@ -50,7 +56,7 @@ pub(super) async fn keep_bounds(
     if bytes <= max_bytes && max_age_ms.is_none() {
         return Ok(());
     }
-    let lived_ms = age.advance(shared.clock.moment()).await?;
+    let lived_ms = facts.age.lived_ms().await?;
     let ages = index.threads.ages().await?;
     let age_ms = |thread: &ThreadAge| lived_ms.saturating_sub(thread.lived_ms);
     let is_any_old = ages.iter().any(|thread| max_age_ms.is_some_and(|max| age_ms(thread) > max));
@@ -58,8 +64,8 @@ pub(super) async fn keep_bounds(
         return Ok(());
     }
     let own: HashMap<String, u64> = index.threads.exclusive_bytes().await?.into_iter().collect();
-    let receipts: HashSet<String> = compactions.threads().await?.into_iter().collect();
-    let pins: HashSet<String> = updates.pinned_threads().await?.into_iter().collect();
+    let receipts: HashSet<String> = facts.compactions.threads().await?.into_iter().collect();
+    let pins: HashSet<String> = facts.updates.pinned_threads().await?.into_iter().collect();
     let threads = ages.into_iter().map(|thread| EvictionCandidate {
         bytes: scaled(own.get(&thread.thread_id).copied().unwrap_or(0), &totals),
         has_pin: pins.contains(&thread.thread_id),
@@ -170,7 +176,7 @@ async fn rewrite_group(
     }
     let foreign = foreign_pieces(shared, index, packs).await?;
     let (folder, last) = (shared.archive.folder().to_owned(), index.packs.last().await?);
-    let writing = move || merge_packs((&folder, last), used, foreign);
+    let writing = move || merge_packs(&folder, last, used, foreign);
     let written = match tokio::task::spawn_blocking(writing).await? {
         Ok(written) => written,
         Err(PackError::Damaged(path)) => return on_damage(shared, index, &path, packs).await,
@@ -185,7 +191,8 @@ async fn rewrite_group(
 
 /// Writes the used chunks of some packs into one, a chunk at a time; `None` if none is used.
 fn merge_packs(
-    (folder, last): (&Path, i64),
+    folder: &Path,
+    last: i64,
     used: Vec<(PathBuf, PackContents)>,
     foreign: PackContents,
 ) -> Result<Option<NewPack>, PackError> {

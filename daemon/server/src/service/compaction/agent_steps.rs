@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::{self, Arc, PoisonError};
 
 use longhaul_core::compaction::growth;
-use longhaul_store::{CompactionRow, CompactionTable, Store, ThreadTable};
+use longhaul_store::{CompactionRow, CompactionTable, ThreadTable};
 use serde::Deserialize;
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -74,7 +74,7 @@ pub(super) struct RunningStep {
 }
 
 impl AgentSteps {
-    pub fn new(Store { threads, compactions, .. }: Store, index: ItemIndex) -> Self {
+    pub fn new(threads: ThreadTable, compactions: CompactionTable, index: ItemIndex) -> Self {
         Self { threads, compactions, index, running: Arc::default() }
     }
 
@@ -212,6 +212,8 @@ mod tests {
     use longhaul_core::compaction::Phase;
     use longhaul_core::compaction::ladder::Strategy;
 
+    use longhaul_store::Store;
+
     use super::*;
 
     const THREAD: &str = "t";
@@ -219,7 +221,8 @@ mod tests {
     async fn steps() -> (AgentSteps, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(&folder.path().join("t.db"), 0).await.unwrap();
-        (AgentSteps::new(store.clone(), ItemIndex::new(store)), folder)
+        let index = ItemIndex { pages: store.pages, threads: store.threads.clone() };
+        (AgentSteps::new(store.threads, store.compactions, index), folder)
     }
 
     impl AgentSteps {

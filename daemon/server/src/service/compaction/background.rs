@@ -13,57 +13,33 @@
 
 use std::sync::Arc;
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Token};
-use longhaul_store::{CompactionTable, Database, Store, ThreadTable};
+use longhaul_core::job::{
+    Failure, FailureKind, Job, JobKey, JobRequest, Kind, PAYLOAD_BYTES, Token,
+};
+use longhaul_store::Database;
 
 use super::compactor::Compactor;
-use super::given::GivenItems;
 use super::log::{CompactionLog, Keeping};
 use super::progress::ProgressEvents;
-use super::request::{Request, Subject};
+use super::request::Request;
 use crate::jobs::runner::Work;
 use crate::jobs::{JobError, Jobs, Owner};
 use crate::service::error::ServiceError;
-use crate::service::snapshot::Snapshots;
 
 pub struct CompactionJobs {
-    compactor: Arc<Compactor>,
-    log: Arc<CompactionLog>,
-    given: Arc<GivenItems>,
-    snapshots: Arc<Snapshots>,
-    database: Database,
-    threads: ThreadTable,
-    compactions: CompactionTable,
-    jobs: Jobs,
+    pub(in crate::service) compactor: Arc<Compactor>,
+    pub(in crate::service) log: Arc<CompactionLog>,
+    pub(in crate::service) database: Database,
+    pub(in crate::service) jobs: Jobs,
 }
 
 impl CompactionJobs {
-    pub fn new(
-        (compactor, log, given): (Arc<Compactor>, Arc<CompactionLog>, Arc<GivenItems>),
-        snapshots: Arc<Snapshots>,
-        (Store { database, threads, compactions, .. }, jobs): (Store, Jobs),
-    ) -> Self {
-        Self { compactor, log, given, snapshots, database, threads, compactions, jobs }
-    }
-
     /// Starts a compaction in the background; returns its id and its job.
     pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
         request.check_templates()?;
         self.compactor.check_install(&request).await?;
         let id = self.compactor.new_id();
-        request.subject = match request.subject {
-            Subject::Items(items) => Subject::Stored(self.given.store(&id, items).await?),
-            Subject::Thread { thread_id, as_of: None } => {
-                let seq = self.snapshots.of(&thread_id, None).await?.seq();
-                Subject::Begun { thread_id, seq }
-            }
-            Subject::Thread { thread_id, as_of } => {
-                let row = self.threads.get(&thread_id).await?;
-                row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;
-                Subject::Thread { thread_id, as_of }
-            }
-            stored => stored,
-        };
+        request.subject = self.compactor.fix(&id, request.subject).await?;
         let payload = serde_json::to_string(&request)
             .map_err(|source| ServiceError::Undecodable { what: "request", source })?;
         if payload.len() > PAYLOAD_BYTES {
@@ -73,21 +49,16 @@ impl CompactionJobs {
             return Err(ServiceError::Invalid { field: "initial_context", reason });
         }
         let key = JobKey { kind: Kind::Compact, subject: id.clone() };
-        let asked = longhaul_core::job::JobRequest {
-            key: key.clone(),
-            input: id.clone(),
-            payload,
-            priority: 0,
-            urgent: true,
-        };
-        self.jobs.request(asked).await?;
+        let job =
+            JobRequest { key: key.clone(), input: id.clone(), payload, priority: 0, urgent: true };
+        self.jobs.request(job).await?;
         self.database.sync().await?;
         Ok((id, key))
     }
 
     /// Cancels an unfinished compaction; returns false if it is finished.
     pub async fn cancel(&self, id: &str) -> Result<bool, ServiceError> {
-        let done = self.compactions.get(id).await?.is_some();
+        let done = self.log.has(id).await?;
         let key = JobKey { kind: Kind::Compact, subject: id.to_owned() };
         match self.jobs.cancel(&key).await {
             Ok(_) => Ok(!done),

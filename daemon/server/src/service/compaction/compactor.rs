@@ -1,56 +1,39 @@
 //! Runs one compaction: gathers its input, checks it, tries the ladder, accounts for the items and records it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::receipt::{Receipt, Span};
 use longhaul_core::compaction::replacement_check::{Flaw, Sizes};
 use longhaul_core::model::budget::Spending;
 
-use super::agent_steps::AgentSteps;
-use super::gather::Gatherer;
 use super::input::Input;
-use super::install::Installer;
 use super::ladder::{Ladder, LadderOutcome};
-use super::log::{CompactionLog, Keeping};
-use super::loop_guard::LoopGuard;
-use super::packet::Packets;
+use super::log::Keeping;
+use super::prepare::Preparation;
 use super::preview::{self, Preview};
 use super::progress::ProgressEvents;
 use super::record::{Compaction, Notice};
+use super::records::Records;
 use super::replacement::Replacement;
-use super::request::{Reason, Request};
+use super::request::{Reason, Request, Subject};
 use super::spans::Spans;
 use crate::clock::Clock;
 use crate::events::EventHub;
 use crate::service::error::ServiceError;
 use crate::service::preimage;
 
-/// The steps of a compaction, in order.
-pub struct Steps {
-    pub agent_steps: AgentSteps,
-    pub gatherer: Gatherer,
-    pub guard: LoopGuard,
-    pub packets: Packets,
-    pub ladder: Ladder,
-    pub spans: Spans,
-    pub installer: Arc<Installer>,
-    pub log: Arc<CompactionLog>,
-}
-
 pub struct Compactor {
-    steps: Steps,
-    clock: Clock,
-    events: EventHub,
+    pub(in crate::service) preparation: Preparation,
+    pub(in crate::service) ladder: Ladder,
+    pub(in crate::service) spans: Spans,
+    pub(in crate::service) records: Records,
+    pub(in crate::service) clock: Clock,
+    pub(in crate::service) events: EventHub,
 }
 
 impl Compactor {
-    pub fn new(steps: Steps, clock: Clock, events: EventHub) -> Self {
-        Self { steps, clock, events }
-    }
-
     pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
-        let step = self.steps.agent_steps.start(&request, || self.new_id()).await?;
+        let step = self.records.agent_steps.start(&request, || self.new_id()).await?;
         let keeping = step.as_ref().map_or(Keeping::New, Keeping::OfStep);
         let id = step.as_ref().map(|step| step.compaction_id.clone());
         let progress = self.progress(id.unwrap_or_else(|| self.new_id()));
@@ -67,21 +50,18 @@ impl Compactor {
 
     /// The result of [`run`](Self::run) for a thread, as far as it does not depend on a model.
     pub async fn preview(&self, mut request: Request) -> Result<Preview, ServiceError> {
-        let Steps { gatherer, packets, ladder, spans, .. } = &self.steps;
-        let mut input = gatherer.gather("", &request).await?;
-        ladder.find_context(&mut request, &mut input).await?;
-        let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
-        let mut outlook = ladder.outlook(&request, &input);
+        let (input, cause) = self.preparation.prepare("", &mut request, false).await?;
+        let mut outlook = self.ladder.outlook(&request, &input);
         if let Some(cause) = &cause {
             cause.add_packet(&mut outlook.replacement);
         }
-        let rows = spans.rows(&input).await?;
+        let rows = self.spans.rows(&input).await?;
         Ok(preview::of(&request, input, outlook, rows))
     }
 
     /// Whether a model is configured.
     pub fn has_model(&self) -> bool {
-        self.steps.ladder.has_model()
+        self.ladder.has_model()
     }
 
     /// An id for a new compaction.
@@ -102,25 +82,20 @@ impl Compactor {
         keeping: Keeping<'_>,
     ) -> Result<Compaction, ServiceError> {
         request.check_templates()?;
-        self.check_install(&request).await?;
+        self.records.check_install(&request).await?;
         let id = progress.id().to_owned();
-        let Steps { agent_steps, gatherer, guard, packets, ladder, spans, log, .. } = &self.steps;
         let started = self.clock.elapsed();
-        let mut input = gatherer.gather(&id, &request).await?;
-        if !keeping.replaces() {
-            guard.check(&id, &request, &input).await?;
-        }
-        ladder.find_context(&mut request, &mut input).await?;
-        let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
+        let (input, cause) =
+            self.preparation.prepare(&id, &mut request, !keeping.replaces()).await?;
         progress.started(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
         let LadderOutcome { mut replacement, rungs, spent, problems } =
-            ladder.run(&request, &input, progress).await?;
+            self.ladder.run(&request, &input, progress).await?;
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }
         let alone = replacement.dispositions.keys().copied();
         let alone = alone.chain(replacement.unseen.iter().map(|unseen| unseen.first));
-        let spans = spans.of(&input, alone).await?;
+        let spans = self.spans.of(&input, alone).await?;
         let mut compaction = account(id, &request, input, replacement, spans);
         compaction.warnings.extend(problems);
         compaction.created_at_ms = self.clock.now_ms();
@@ -132,38 +107,25 @@ impl Compactor {
             compaction.decision_id = cause.decision_id;
             compaction.reason = Some(Reason::Policy);
         }
-        let recording = match keeping {
-            Keeping::OfStep(step) => Some(agent_steps.recording(step).await?),
-            Keeping::New | Keeping::OfJob(_) => None,
-        };
-        log.keep(&mut compaction, keeping).await?;
-        drop(recording);
-        self.install(&mut compaction).await?;
+        self.records.keep(&mut compaction, keeping).await?;
+        self.records.install(&mut compaction).await?;
         progress.done(&compaction);
         Ok(compaction)
     }
 
     /// Checks that the result can be installed, if the request says so.
-    ///
-    /// # Errors
-    /// [`ServiceError::ThreadReadOnly`], or an I/O error.
-    pub async fn check_install(&self, request: &Request) -> Result<(), ServiceError> {
-        match request.installs_in() {
-            Some(thread_id) => self.steps.installer.check(thread_id).await,
-            None => Ok(()),
-        }
+    pub(super) async fn check_install(&self, request: &Request) -> Result<(), ServiceError> {
+        self.records.check_install(request).await
     }
 
     /// Installs a stored compaction, if its request said so.
-    ///
-    /// # Errors
-    /// The thread continued in a way that conflicts with the replacement, or an I/O error.
-    pub async fn install(&self, compaction: &mut Compaction) -> Result<(), ServiceError> {
-        if let Some(thread_id) = compaction.thread_id.as_deref().filter(|_| compaction.install) {
-            let seq = self.steps.installer.install(thread_id, compaction).await?;
-            compaction.installed_seq = Some(seq);
-        }
-        Ok(())
+    pub(super) async fn install(&self, compaction: &mut Compaction) -> Result<(), ServiceError> {
+        self.records.install(compaction).await
+    }
+
+    /// Fixes the subject of a compaction that runs later under this id.
+    pub(super) async fn fix(&self, id: &str, subject: Subject) -> Result<Subject, ServiceError> {
+        self.preparation.gatherer.fix(id, subject).await
     }
 }
 

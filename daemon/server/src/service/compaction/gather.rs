@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::context::window::{self, WindowSources};
-use longhaul_store::{FileRow, GaugeTable};
+use longhaul_store::FileRow;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -14,30 +14,35 @@ use super::input::{Input, ItemSource, newest_switch};
 use super::record::Notice;
 use super::request::{Request, Subject};
 use crate::archive::Archive;
-use crate::config::Live;
-use crate::service::context::known::KnownWindow;
+use crate::service::context::known::WindowFacts;
 use crate::service::error::ServiceError;
 use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::snapshot::{Snapshot, Snapshots};
 use crate::transcript::{Fallback, LineReader};
 
 pub struct Gatherer {
-    gauges: GaugeTable,
-    snapshots: Arc<Snapshots>,
-    index: ItemIndex,
-    archive: Arc<Archive>,
-    given: Arc<GivenItems>,
-    config: Live,
+    pub(in crate::service) windows: WindowFacts,
+    pub(in crate::service) snapshots: Arc<Snapshots>,
+    pub(in crate::service) index: ItemIndex,
+    pub(in crate::service) archive: Arc<Archive>,
+    pub(in crate::service) given: GivenItems,
 }
 
 impl Gatherer {
-    pub fn new(
-        (gauges, snapshots): (GaugeTable, Arc<Snapshots>),
-        (index, archive): (ItemIndex, Arc<Archive>),
-        given: Arc<GivenItems>,
-        config: Live,
-    ) -> Self {
-        Self { gauges, snapshots, index, archive, given, config }
+    /// Fixes the subject of a compaction that runs later: stores given items, and notes a thread's last line.
+    pub(super) async fn fix(&self, id: &str, subject: Subject) -> Result<Subject, ServiceError> {
+        Ok(match subject {
+            Subject::Items(items) => Subject::Stored(self.given.store(id, items).await?),
+            Subject::Thread { thread_id, as_of: None } => {
+                let seq = self.snapshots.of(&thread_id, None).await?.seq();
+                Subject::Begun { thread_id, seq }
+            }
+            Subject::Thread { thread_id, as_of } => match self.snapshots.fold(&thread_id).await? {
+                Some(_) => Subject::Thread { thread_id, as_of },
+                None => return Err(ServiceError::ThreadNotFound(thread_id)),
+            },
+            fixed => fixed,
+        })
     }
 
     pub(super) async fn gather(&self, id: &str, request: &Request) -> Result<Input, ServiceError> {
@@ -56,8 +61,7 @@ impl Gatherer {
         };
         let reader = request.reader.as_ref();
         let fold = &input.fold;
-        let of = (input.thread_id.as_deref(), Some(fold.as_ref()));
-        let known = KnownWindow::of(&self.gauges, self.config.now(), of).await?;
+        let known = self.windows.of(input.thread_id.as_deref(), Some(fold.as_ref())).await?;
         let model = reader.map(|reader| reader.name.as_str()).or(fold.head().model.as_deref());
         let window = window::decide(&WindowSources {
             asked: reader.and_then(|reader| reader.context_window),

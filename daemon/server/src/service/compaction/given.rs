@@ -32,16 +32,12 @@ use crate::service::preimage::{self, Origin};
 const DEPTH_MAX: usize = 16;
 
 pub struct GivenItems {
-    preimages: PathBuf,
-    log: Arc<CompactionLog>,
+    /// Folder of stored histories.
+    pub(in crate::service) preimages: PathBuf,
+    pub(in crate::service) log: Arc<CompactionLog>,
 }
 
 impl GivenItems {
-    /// `preimages` is the folder of stored histories.
-    pub fn new(preimages: PathBuf, log: Arc<CompactionLog>) -> Self {
-        Self { preimages, log }
-    }
-
     /// Stores given items under the compaction's id, with secrets replaced. Returns how many were replaced.
     pub(super) async fn store(&self, id: &str, mut items: Vec<Value>) -> Result<u64, ServiceError> {
         if items.is_empty() {
@@ -100,7 +96,7 @@ impl GivenItems {
                 tracing::debug!(%error, "cannot store the fold of given items");
             }
             let past = given.past(&folder, base.is_some())?;
-            Ok(given.input(id, fold, (redacted, past)))
+            Ok(given.input(id, fold, redacted, past))
         })
         .await?
     }
@@ -166,7 +162,7 @@ impl StoredItems {
         Ok(Past { earlier, grown })
     }
 
-    fn input(self, id: String, fold: Fold, (redacted, past): (u64, Past)) -> Input {
+    fn input(self, id: String, fold: Fold, redacted: u64, past: Past) -> Input {
         let Self { items, origin: Origin { first_seq, carried, .. }, .. } = self;
         let active = fold.checkpoint().requests.active();
         let own = |seq: u64| usize::try_from(seq.checked_sub(first_seq)?).ok();

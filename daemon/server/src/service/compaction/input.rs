@@ -123,8 +123,13 @@ impl Input {
     }
 }
 
-/// A history: the line number of each item, and the items.
-pub(super) type NumberedItems = (Vec<u64>, Vec<Box<RawValue>>);
+/// A history.
+#[derive(Debug, Default)]
+pub(super) struct NumberedItems {
+    /// The line of each item.
+    pub(super) seqs: Vec<u64>,
+    pub(super) items: Vec<Box<RawValue>>,
+}
 
 /// Reads the items a model sees; `None` if they exceed any model's window. With [`Opaque::StandIn`], our
 /// checkpoint replaces what only another provider could read.
@@ -145,11 +150,13 @@ pub(super) async fn visible_items(
             };
             let history = histories.visible(query).await?;
             let seqs = history.places.iter().map(|place| place.seq).collect();
-            return Ok(history.next.is_none().then_some((seqs, history.items)));
+            let items = history.items;
+            return Ok(history.next.is_none().then_some(NumberedItems { seqs, items }));
         }
     };
     let raw = |(seq, item): (u64, &Value)| Some((seq, to_raw_value(item).ok()?));
-    Ok(Some((first_seq..).zip(items).filter_map(raw).unzip()))
+    let (seqs, items) = (first_seq..).zip(items).filter_map(raw).unzip();
+    Ok(Some(NumberedItems { seqs, items }))
 }
 
 /// The newest model-switch instructions among `items`.

@@ -26,15 +26,11 @@ use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
 pub struct Installer {
-    recorder: Arc<Recorder>,
-    snapshots: Arc<Snapshots>,
+    pub(in crate::service) recorder: Arc<Recorder>,
+    pub(in crate::service) snapshots: Arc<Snapshots>,
 }
 
 impl Installer {
-    pub fn new(recorder: Arc<Recorder>, snapshots: Arc<Snapshots>) -> Self {
-        Self { recorder, snapshots }
-    }
-
     /// Checks that the daemon keeps the thread, before anything is paid for.
     ///
     /// # Errors

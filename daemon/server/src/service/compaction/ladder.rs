@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
-use longhaul_core::compaction::{Phase, initial_context, summary};
+use longhaul_core::compaction::summary;
 use longhaul_core::context::window;
 use longhaul_core::model::FaultKind;
 use longhaul_core::model::budget::Spending;
@@ -61,22 +61,13 @@ pub struct Question {
 const HISTORY_TOO_LARGE: &str = "history_too_large";
 
 pub struct Ladder {
-    models: Arc<Models>,
-    histories: Arc<Histories>,
-    texts: Arc<TextStore>,
-    clock: Clock,
+    pub(in crate::service) models: Arc<Models>,
+    pub(in crate::service) histories: Arc<Histories>,
+    pub(in crate::service) texts: Arc<TextStore>,
+    pub(in crate::service) clock: Clock,
 }
 
 impl Ladder {
-    pub fn new(
-        models: Arc<Models>,
-        histories: Arc<Histories>,
-        texts: Arc<TextStore>,
-        clock: Clock,
-    ) -> Self {
-        Self { models, histories, texts, clock }
-    }
-
     pub(super) async fn run(
         &self,
         request: &Request,
@@ -182,7 +173,7 @@ impl Ladder {
         let is_remote = attempt.strategy == Strategy::Remote;
         let opaque = if is_remote { Opaque::AsIs } else { Opaque::StandIn };
         let reading = visible_items(&self.histories, attempt.input, opaque);
-        let (seqs, items) = match tokio::time::timeout(attempt.left(), reading).await {
+        let items = match tokio::time::timeout(attempt.left(), reading).await {
             Ok(items) => match items? {
                 Some(items) => items,
                 None => return Ok(Err(RungFailure::named(HISTORY_TOO_LARGE))),
@@ -190,8 +181,8 @@ impl Ladder {
             Err(_) => return Ok(Err(RungFailure::named(FaultKind::Timeout.into_str()))),
         };
         let replacement = match is_remote {
-            true => attempt.remote((&seqs, &items), remote).await,
-            false => attempt.summary((&seqs, &items)).await,
+            true => attempt.remote(&items, remote).await,
+            false => attempt.summary(&items).await,
         };
         attempt.step(Stage::Checking, 0);
         // An invalid replacement is a reason to try the next rung.
@@ -199,28 +190,6 @@ impl Ladder {
             Ok(()) => Ok(replacement),
             Err(flaw) => Err(RungFailure::named(flaw.into_str())),
         }))
-    }
-
-    /// In the middle of a turn the harness does not resend its context: if the caller gives none, it is taken from
-    /// the history.
-    pub(super) async fn find_context(
-        &self,
-        request: &mut Request,
-        input: &mut Input,
-    ) -> Result<(), ServiceError> {
-        if !request.finds_context || request.phase != Phase::MidTurn {
-            return Ok(());
-        }
-        let items = visible_items(&self.histories, input, Opaque::AsIs).await?;
-        let (_, items) = items.unwrap_or_default();
-        let reference = input.fold.reference();
-        request.initial_context = initial_context::of_history(&items, reference);
-        if request.initial_context.is_empty() {
-            let message = "a compaction in the middle of a turn needs the initial context, and neither the \
-                           caller nor the history contains it: the model continues without its settings";
-            input.warnings.push(Notice::new("no_initial_context", message));
-        }
-        Ok(())
     }
 
     fn texts(&self, request: &Request, input: &Input) -> CompactionTexts {
@@ -235,7 +204,7 @@ impl Ladder {
             ("summary_words", summary_words.as_str()),
         ];
         let of_agent = input.agent_prompt.as_deref();
-        CompactionTexts::of(&self.texts, (&request.templates, of_agent), &places)
+        CompactionTexts::of(&self.texts, &request.templates, of_agent, &places)
     }
 
     fn ms_since(&self, started: Duration) -> u64 {

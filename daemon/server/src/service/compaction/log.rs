@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use longhaul_store::{
     CompactionBody, CompactionCursor, CompactionRow, CompactionTable, CompactionTotals,
-    DecisionEnd, PolicyTable, Store, StoreError,
+    DecisionEnd, PolicyTable, StoreError,
 };
 
 use super::agent_steps::RunningStep;
 use super::record::{Compaction, Notice};
 use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
-use crate::service::retention::Retention;
+use crate::service::retention::PruneRequests;
 
 /// How a compaction is stored.
 #[derive(Clone, Copy)]
@@ -30,21 +30,13 @@ impl Keeping<'_> {
 }
 
 pub struct CompactionLog {
-    compactions: CompactionTable,
-    policies: PolicyTable,
-    jobs: Jobs,
-    retention: Arc<Retention>,
+    pub(in crate::service) compactions: CompactionTable,
+    pub(in crate::service) policies: PolicyTable,
+    pub(in crate::service) jobs: Jobs,
+    pub(in crate::service) pruning: Arc<PruneRequests>,
 }
 
 impl CompactionLog {
-    pub fn new(
-        Store { compactions, policies, .. }: Store,
-        jobs: Jobs,
-        retention: Arc<Retention>,
-    ) -> Self {
-        Self { compactions, policies, jobs, retention }
-    }
-
     /// Stores a compaction, or adds a warning that it could not be stored.
     ///
     /// A full window cannot wait for disk space, and a thread's items remain in its transcript whether or not the
@@ -112,7 +104,7 @@ impl CompactionLog {
                 tracing::warn!(%error, "cannot record the compaction that a decision led to");
             }
         }
-        self.retention.note_compaction();
+        self.pruning.note_compaction();
         Ok(())
     }
 
@@ -129,6 +121,19 @@ impl CompactionLog {
         after: Option<&CompactionCursor>,
     ) -> Result<(Vec<CompactionRow>, Option<CompactionCursor>), ServiceError> {
         Ok(self.compactions.list(thread_id, limit, after).await?)
+    }
+
+    pub(super) async fn has(&self, id: &str) -> Result<bool, ServiceError> {
+        Ok(self.compactions.get(id).await?.is_some())
+    }
+
+    /// Marks a compaction as undone; returns when it was first undone, if it is stored.
+    pub(super) async fn mark_undone(
+        &self,
+        id: &str,
+        now_ms: i64,
+    ) -> Result<Option<i64>, ServiceError> {
+        Ok(self.compactions.mark_undone(id, now_ms).await?)
     }
 
     /// One compaction, as it was returned.

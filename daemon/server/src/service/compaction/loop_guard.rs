@@ -2,7 +2,7 @@
 
 use longhaul_core::compaction::growth::{self, EarlierCompaction};
 use longhaul_protocol::event::EventKind;
-use longhaul_store::{CompactionTable, FileRow, PageTable, Store};
+use longhaul_store::{CompactionTable, FileRow, PageTable};
 use serde_json::json;
 
 use super::input::{Input, ItemSource, Past};
@@ -14,16 +14,12 @@ use crate::service::error::ServiceError;
 const EARLIER: u32 = 16;
 
 pub struct LoopGuard {
-    pages: PageTable,
-    compactions: CompactionTable,
-    events: EventHub,
+    pub(in crate::service) pages: PageTable,
+    pub(in crate::service) compactions: CompactionTable,
+    pub(in crate::service) events: EventHub,
 }
 
 impl LoopGuard {
-    pub fn new(Store { pages, compactions, .. }: Store, events: EventHub) -> Self {
-        Self { pages, compactions, events }
-    }
-
     /// Rejects an automatic compaction until the history has grown by [`growth::needed`], and warns of a thread that
     /// is compacted repeatedly without progress. A person's request is never rejected.
     pub(super) async fn check(

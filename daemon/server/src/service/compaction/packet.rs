@@ -35,17 +35,13 @@ pub(super) struct PolicyCause {
 }
 
 pub struct Packets {
-    policies: PolicyTable,
-    models: Arc<Models>,
-    config: Live,
-    clock: Clock,
+    pub(in crate::service) policies: PolicyTable,
+    pub(in crate::service) models: Arc<Models>,
+    pub(in crate::service) config: Live,
+    pub(in crate::service) clock: Clock,
 }
 
 impl Packets {
-    pub fn new(policies: PolicyTable, models: Arc<Models>, config: Live, clock: Clock) -> Self {
-        Self { policies, models, config, clock }
-    }
-
     /// The watcher's cause, if the watcher waits for a compaction of this thread. Room for the packet is taken
     /// from the caller's limit.
     pub(super) async fn cause(

@@ -16,15 +16,11 @@ use crate::service::item_index::{ItemIndex, Stretch};
 const FINE_PAGES: usize = 2;
 
 pub struct Spans {
-    pages: PageTable,
-    index: ItemIndex,
+    pub(in crate::service) pages: PageTable,
+    pub(in crate::service) index: ItemIndex,
 }
 
 impl Spans {
-    pub fn new(pages: PageTable, index: ItemIndex) -> Self {
-        Self { pages, index }
-    }
-
     /// Every item of the history up to the input's end, including those in transcripts it continues by reference,
     /// in order: individually in the newest pages and in pages that hold a line of `alone` or a cut; the others by
     /// page.

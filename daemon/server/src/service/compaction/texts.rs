@@ -23,7 +23,8 @@ impl CompactionTexts {
     /// configuration ranks below one given to us, and has no placeholders.
     pub(super) fn of(
         store: &TextStore,
-        (given, of_agent): (&BTreeMap<Kind, String>, Option<&str>),
+        given: &BTreeMap<Kind, String>,
+        of_agent: Option<&str>,
         places: &[(&str, &str)],
     ) -> Self {
         let mut filled = Self { texts: BTreeMap::new(), problems: Vec::new() };

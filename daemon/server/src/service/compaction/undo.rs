@@ -7,7 +7,7 @@ use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::Source;
-use longhaul_store::{CompactionTable, Store, ThreadTable};
+use longhaul_store::ThreadTable;
 use serde_json::Value;
 
 use super::install::Installer;
@@ -35,27 +35,14 @@ pub struct UndoOutcome {
 }
 
 pub struct Undo {
-    threads: ThreadTable,
-    compactions: CompactionTable,
-    log: Arc<CompactionLog>,
-    installer: Arc<Installer>,
-    histories: Arc<Histories>,
-    preimages: PathBuf,
-    clock: Clock,
+    pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) log: Arc<CompactionLog>,
+    pub(in crate::service) installer: Arc<Installer>,
+    pub(in crate::service) replaced: ReplacedHistories,
+    pub(in crate::service) clock: Clock,
 }
 
 impl Undo {
-    /// `preimages` is the folder of stored histories.
-    pub fn new(
-        Store { threads, compactions, .. }: Store,
-        (log, installer): (Arc<CompactionLog>, Arc<Installer>),
-        histories: Arc<Histories>,
-        preimages: PathBuf,
-        clock: Clock,
-    ) -> Self {
-        Self { threads, compactions, log, installer, histories, preimages, clock }
-    }
-
     /// Undoes a compaction: returns the replaced items as the transcript has them, restores them in the thread if
     /// the compaction was installed, and marks it as undone. Idempotent.
     pub async fn run(&self, id: &str) -> Result<UndoOutcome, ServiceError> {
@@ -65,7 +52,7 @@ impl Undo {
         spans.sort_by_key(|span| span.first);
         let handles: Vec<(Handle, Span)> =
             spans.into_iter().map(|span| (receipt::handle(&compaction.of, &span), span)).collect();
-        let replaced = self.replaced(&compaction).await?;
+        let replaced = self.replaced.of(&compaction).await?;
         let (history, complete) = replaced.map_or((Vec::new(), false), |history| (history, true));
         let restored_seq = self.installer.put_back(&compaction).await?;
         let thread = match compaction.thread_id {
@@ -76,7 +63,7 @@ impl Undo {
             None => None,
         };
         let now_ms = self.clock.now_ms();
-        let marked = self.compactions.mark_undone(id, now_ms).await?;
+        let marked = self.log.mark_undone(id, now_ms).await?;
         Ok(UndoOutcome {
             undone_at_ms: marked.unwrap_or(now_ms),
             history,
@@ -86,10 +73,19 @@ impl Undo {
             thread,
         })
     }
+}
 
+/// Reads the histories that compactions replaced.
+pub struct ReplacedHistories {
+    pub(in crate::service) histories: Arc<Histories>,
+    /// Folder of stored histories.
+    pub(in crate::service) preimages: PathBuf,
+}
+
+impl ReplacedHistories {
     /// The history that a compaction replaced: the items visible then, or those it was given. `None` if it exceeds
     /// one answer.
-    async fn replaced(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
+    async fn of(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
         let Some(thread_id) = &compaction.thread_id else { return self.given(compaction).await };
         let query = HistoryQuery {
             thread_id: thread_id.clone(),

@@ -1,16 +1,16 @@
 //! Compares the cost of a thread's compactions with those its agent makes itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_core::compaction::account::{AgentAccount, in_force};
 use longhaul_core::fold::{CompactionBill, Fold};
-use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadRow};
+use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadRow, ThreadTable};
 use serde::Deserialize;
 
-use super::Contexts;
-use super::resume::ResumePrice;
+use super::resume::{ResumePrice, ResumePrices};
 use crate::service::error::ServiceError;
+use crate::service::snapshot::Snapshots;
 
 /// Maximum compactions of a thread that are billed, newest first: as many as its fold keeps.
 const ROWS_MAX: u32 = 48;
@@ -43,7 +43,7 @@ pub enum AgentCost {
 }
 
 /// By thread, how often it was compacted and the bills of its compactions.
-pub(super) type KnownBills = HashMap<String, (u64, Vec<CompactionBill>)>;
+type KnownBills = HashMap<String, (u64, Vec<CompactionBill>)>;
 
 #[derive(Debug)]
 pub struct ThreadBill {
@@ -67,9 +67,27 @@ struct SpentTokens {
     output_tokens: Option<u64>,
 }
 
-impl Contexts {
+/// Bills the compactions of threads.
+pub struct Bills {
+    threads: ThreadTable,
+    compactions: CompactionTable,
+    snapshots: Arc<Snapshots>,
+    prices: ResumePrices,
+    known: Mutex<KnownBills>,
+}
+
+impl Bills {
+    pub fn new(
+        threads: ThreadTable,
+        compactions: CompactionTable,
+        snapshots: Arc<Snapshots>,
+        prices: ResumePrices,
+    ) -> Self {
+        Self { threads, compactions, snapshots, prices, known: Mutex::default() }
+    }
+
     /// The bill of a thread.
-    pub async fn bill(&self, thread_id: &str) -> Result<ThreadBill, ServiceError> {
+    pub async fn of_thread(&self, thread_id: &str) -> Result<ThreadBill, ServiceError> {
         let snapshot = self.snapshots.of(thread_id, None).await?;
         let fold = Arc::clone(&snapshot.fold);
         let rows = self.rows(&snapshot.thread_id, &fold).await?;
@@ -77,7 +95,7 @@ impl Contexts {
             Some(account) => AgentCost::Thread(account),
             None => self.of_model(&snapshot.thread_id, &fold).await?,
         };
-        let resume = self.resume_price(&snapshot);
+        let resume = self.prices.of(&snapshot);
         let own = fold.bill().compactions().filter(|bill| !bill.is_ours).cloned().collect();
         Ok(ThreadBill {
             thread_id: snapshot.thread_id,
@@ -140,7 +158,7 @@ impl Contexts {
         thread_id: String,
         compactions: u64,
     ) -> Result<Vec<CompactionBill>, ServiceError> {
-        let lock = || self.bills.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, bills)) = lock().get(&thread_id)
             && *of == compactions
         {

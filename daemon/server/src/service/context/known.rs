@@ -9,7 +9,7 @@ use longhaul_store::GaugeTable;
 
 use super::agent_settings;
 use crate::agent_settings::AgentSettings;
-use crate::config::{Config, Origin};
+use crate::config::{Config, Live, Origin};
 use crate::service::error::ServiceError;
 
 /// What is known about a window besides the transcript.
@@ -20,24 +20,34 @@ pub(in crate::service) struct KnownWindow {
     pub(in crate::service) gauge: Option<Gauge>,
 }
 
-impl KnownWindow {
+/// Gathers the facts about windows.
+#[derive(Clone)]
+pub struct WindowFacts {
+    pub(in crate::service) gauges: GaugeTable,
+    pub(in crate::service) config: Live,
+}
+
+impl WindowFacts {
     /// Gathers the facts for a thread, or for items that belong to none.
     pub(in crate::service) async fn of(
-        gauges: &GaugeTable,
-        config: Arc<Config>,
-        (thread_id, fold): (Option<&str>, Option<&Fold>),
-    ) -> Result<Self, ServiceError> {
+        &self,
+        thread_id: Option<&str>,
+        fold: Option<&Fold>,
+    ) -> Result<KnownWindow, ServiceError> {
+        let config = self.config.now();
         let gauge = match thread_id {
-            Some(thread_id) => gauge(gauges, thread_id).await?,
+            Some(thread_id) => gauge(&self.gauges, thread_id).await?,
             None => None,
         };
         let agent = match fold {
             Some(fold) => agent_settings(&config, fold.head().source).await?,
             None => AgentSettings::default(),
         };
-        Ok(Self { config, agent, gauge })
+        Ok(KnownWindow { config, agent, gauge })
     }
+}
 
+impl KnownWindow {
     /// Input for `window::decide`.
     pub(in crate::service) fn sources<'a>(
         &'a self,

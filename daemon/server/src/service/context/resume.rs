@@ -1,9 +1,13 @@
 //! Estimates the cost of resuming a thread with its whole history or with a briefing.
 
+use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::context::cache::PromptCache;
 use longhaul_core::fold::Fold;
+use longhaul_core::tokens;
 
-use crate::config::Config;
+use crate::clock::Clock;
+use crate::config::{Config, Live};
+use crate::service::snapshot::Snapshot;
 
 /// Cost of a thread's next request.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,5 +39,23 @@ impl ResumePrice {
             briefing_tokens: replacement_tokens.saturating_add(fold.meter().overhead()),
             input_price: price.map(|price| (price, config.context.currency.value.clone())),
         })
+    }
+}
+
+/// Prices the next requests of threads.
+#[derive(Clone)]
+pub struct ResumePrices {
+    pub(in crate::service) config: Live,
+    pub(in crate::service) clock: Clock,
+}
+
+impl ResumePrices {
+    /// What the next request of a thread costs, with its history or with a briefing.
+    pub(super) fn of(&self, snapshot: &Snapshot) -> Option<ResumePrice> {
+        let fold = &snapshot.fold;
+        let budget = view::default_tokens(fold.used(), fold.head().compactions > 0);
+        let briefing = view::render(&snapshot.view_inputs(), &ViewCaps::default(), budget);
+        let replacement = tokens::of_text(&briefing);
+        ResumePrice::of(&self.config.now(), fold, self.clock.now_ms(), replacement)
     }
 }

@@ -8,7 +8,7 @@ use longhaul_store::ThreadTable;
 use serde_json::value::RawValue;
 
 use crate::archive::Archive;
-use crate::service::archive::{ArchiveKeeper, ArchiveLookup, ArchivedRows};
+use crate::service::archive::{ArchiveLookup, ArchivedRows};
 use crate::service::error::ServiceError;
 use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::preimage;
@@ -43,25 +43,25 @@ enum ItemForm {
     History,
 }
 
+/// Which of the items behind a handle to return.
+#[derive(Debug, Clone, Copy)]
+struct ItemQuery {
+    /// The line to begin at.
+    from: Option<u64>,
+    form: ItemForm,
+    max_bytes: u64,
+}
+
 pub struct HandleReader {
-    threads: ThreadTable,
-    index: ItemIndex,
-    preimages: PathBuf,
-    archive: Arc<Archive>,
-    archived: ArchiveLookup,
+    pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) index: ItemIndex,
+    /// Folder of stored histories.
+    pub(in crate::service) preimages: PathBuf,
+    pub(in crate::service) archive: Arc<Archive>,
+    pub(in crate::service) archived: ArchiveLookup,
 }
 
 impl HandleReader {
-    /// `preimages` is the folder of stored histories.
-    pub fn new(
-        (threads, index): (ThreadTable, ItemIndex),
-        preimages: PathBuf,
-        archive: &ArchiveKeeper,
-    ) -> Self {
-        let (archived, archive) = (archive.lookup(), archive.archive().clone());
-        Self { threads, index, preimages, archive, archived }
-    }
-
     /// Returns the items behind `handle`, from line `from`, at most `max_bytes` of them (but at least one).
     pub async fn expand(
         &self,
@@ -69,7 +69,7 @@ impl HandleReader {
         from: Option<u64>,
         max_bytes: u64,
     ) -> Result<ItemsOfHandle, ServiceError> {
-        self.items_of(handle, (from, ItemForm::AsIs), max_bytes).await
+        self.items_of(handle, ItemQuery { from, form: ItemForm::AsIs, max_bytes }).await
     }
 
     /// The same items in history form, from the first.
@@ -78,16 +78,15 @@ impl HandleReader {
         handle: &Handle,
         max_bytes: u64,
     ) -> Result<ItemsOfHandle, ServiceError> {
-        self.items_of(handle, (None, ItemForm::History), max_bytes).await
+        self.items_of(handle, ItemQuery { from: None, form: ItemForm::History, max_bytes }).await
     }
 
     async fn items_of(
         &self,
         handle: &Handle,
-        (from, form): (Option<u64>, ItemForm),
-        max_bytes: u64,
+        query: ItemQuery,
     ) -> Result<ItemsOfHandle, ServiceError> {
-        let expanded = self.expand_located(handle, (from, form), max_bytes).await;
+        let expanded = self.expand_located(handle, query).await;
         let is_lost = matches!(
             expanded,
             Err(ServiceError::SourceChanged { .. }
@@ -99,7 +98,7 @@ impl HandleReader {
         }
         // An earlier version of the transcript, or an earlier database, may have had it.
         match self.archived.find(handle).await? {
-            Some(found) => returned(handle, found, (from, form), max_bytes).await,
+            Some(found) => returned(handle, found, query).await,
             None => expanded,
         }
     }
@@ -107,10 +106,9 @@ impl HandleReader {
     async fn expand_located(
         &self,
         handle: &Handle,
-        (from, form): (Option<u64>, ItemForm),
-        max_bytes: u64,
+        query: ItemQuery,
     ) -> Result<ItemsOfHandle, ServiceError> {
-        let first = from.unwrap_or(handle.first).clamp(handle.first, handle.last);
+        let first = query.from.unwrap_or(handle.first).clamp(handle.first, handle.last);
         let mut located = match preimage::is_id(&handle.of) {
             true => preimage::locate(&self.preimages, handle).await?,
             false => self.locate(handle).await?,
@@ -128,7 +126,7 @@ impl HandleReader {
         let archive = Arc::clone(&self.archive);
         let read = move || {
             let lines = opened(&handle, &located, archive)?;
-            read(&handle, &located, (lines, form), max_bytes)
+            read(&handle, &located, lines, query)
         };
         let mut expanded = tokio::task::spawn_blocking(read).await??;
         expanded.next_seq = expanded.next_seq.or(next_file);
@@ -163,14 +161,13 @@ impl HandleReader {
 async fn returned(
     handle: &Handle,
     found: ArchivedRows,
-    (from, form): (Option<u64>, ItemForm),
-    max_bytes: u64,
+    query: ItemQuery,
 ) -> Result<ItemsOfHandle, ServiceError> {
     let ArchivedRows { source, path, mut rows, lines } = found;
-    rows.retain(|row| row.seq >= from.unwrap_or(handle.first));
+    rows.retain(|row| row.seq >= query.from.unwrap_or(handle.first));
     let located = FileRows { source, path: path.into(), generation: None, rows };
     let handle = handle.to_string();
-    let read = move || read(&handle, &located, (lines, form), max_bytes);
+    let read = move || read(&handle, &located, lines, query);
     tokio::task::spawn_blocking(read).await?
 }
 
@@ -193,8 +190,8 @@ fn opened(
 fn read(
     handle: &str,
     located: &FileRows,
-    (mut lines, form): (LineReader, ItemForm),
-    max_bytes: u64,
+    mut lines: LineReader,
+    query: ItemQuery,
 ) -> Result<ItemsOfHandle, ServiceError> {
     let FileRows { path, rows, .. } = located;
     let shown = path.display().to_string();
@@ -210,11 +207,11 @@ fn read(
     let mut bytes = 0;
     for row in rows {
         bytes += row.bytes;
-        if bytes > max_bytes && !expanded.items.is_empty() {
+        if bytes > query.max_bytes && !expanded.items.is_empty() {
             expanded.next_seq = Some(row.seq);
             break;
         }
-        let items = match form {
+        let items = match query.form {
             ItemForm::AsIs => lines.items(row),
             ItemForm::History => lines.history_items(row),
         };

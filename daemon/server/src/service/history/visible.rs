@@ -75,16 +75,12 @@ pub struct VisibleHistory {
 
 /// The histories that models see.
 pub struct Histories {
-    index: ItemIndex,
-    snapshots: Arc<Snapshots>,
-    archive: Arc<Archive>,
+    pub(in crate::service) index: ItemIndex,
+    pub(in crate::service) snapshots: Arc<Snapshots>,
+    pub(in crate::service) archive: Arc<Archive>,
 }
 
 impl Histories {
-    pub fn new(index: ItemIndex, snapshots: Arc<Snapshots>, archive: Arc<Archive>) -> Self {
-        Self { index, snapshots, archive }
-    }
-
     /// A page of the items a model sees.
     pub async fn visible(&self, query: HistoryQuery) -> Result<VisibleHistory, ServiceError> {
         let mut snapshot = self.snapshots.of(&query.thread_id, None).await?;
@@ -96,7 +92,7 @@ impl Histories {
         let base = match snapshot.fold.visible().base() {
             Some(seq) => {
                 let base = self.base(&snapshot, &stretches, seq).await?;
-                self.push_base(&snapshot, seq, &base, (query.opaque, &mut page)).await?;
+                self.push_base(&snapshot, &base, query.opaque, &mut page).await?;
                 (base.kind, seq)
             }
             None => (BaseKind::Start, 0),
@@ -121,12 +117,18 @@ impl Histories {
         seq: u64,
     ) -> Result<BaseItems, ServiceError> {
         let Some((file, row)) = self.index.find(stretches, seq).await? else {
-            return Ok(BaseItems { kind: BaseKind::Replacement, handle: None, items: Vec::new() });
+            return Ok(BaseItems {
+                seq,
+                kind: BaseKind::Replacement,
+                handle: None,
+                items: Vec::new(),
+            });
         };
         let handle = Some(Handle::new(&snapshot.thread_id, (seq, seq), row.digest));
         let payload = self.read_line(file, row).await?;
         let Some(base) = Base::read(&payload) else {
             return Ok(BaseItems {
+                seq,
                 kind: BaseKind::Replacement,
                 handle,
                 items: vec![(seq, payload)],
@@ -136,11 +138,11 @@ impl Histories {
             let is_sealed = items.iter().any(|item| is_opaque(item));
             let kind = if is_sealed { BaseKind::Opaque } else { BaseKind::Replacement };
             let items = items.into_iter().map(|item| (seq, item.to_owned())).collect();
-            return Ok(BaseItems { kind, handle, items });
+            return Ok(BaseItems { seq, kind, handle, items });
         }
         let mut items = self.newest_words(snapshot, stretches, seq).await?.into_oldest_first();
         items.push((seq, base.summary()));
-        Ok(BaseItems { kind: BaseKind::Summary, handle, items })
+        Ok(BaseItems { seq, kind: BaseKind::Summary, handle, items })
     }
 
     /// The person's newest words before line `end`, as kept by an old kind of compaction.
@@ -183,10 +185,11 @@ impl Histories {
     async fn push_base(
         &self,
         snapshot: &Snapshot,
-        seq: u64,
         base: &BaseItems,
-        (opaque, page): (Opaque, &mut HistoryPage),
+        opaque: Opaque,
+        page: &mut HistoryPage,
     ) -> Result<(), ServiceError> {
+        let seq = base.seq;
         let view = match base.kind == BaseKind::Opaque && opaque == Opaque::StandIn {
             true => {
                 let then = self.snapshots.of(&snapshot.thread_id, Some(seq)).await?;
@@ -275,6 +278,8 @@ impl Histories {
 
 /// The replacement items of a compaction and the lines they come from.
 struct BaseItems {
+    /// The line of the compaction.
+    seq: u64,
     kind: BaseKind,
     handle: Option<Handle>,
     items: Vec<(u64, String)>,

@@ -20,16 +20,12 @@ pub struct CitationResult {
 }
 
 pub struct Citations {
-    uses: UseTable,
-    publications: Arc<Publications>,
-    clock: Clock,
+    pub(in crate::service) uses: UseTable,
+    pub(in crate::service) publications: Arc<Publications>,
+    pub(in crate::service) clock: Clock,
 }
 
 impl Citations {
-    pub fn new((uses, publications): (UseTable, Arc<Publications>), clock: Clock) -> Self {
-        Self { uses, publications, clock }
-    }
-
     pub async fn count(
         &self,
         answer: Option<&str>,

@@ -21,7 +21,7 @@ mod progress;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, LeaseLost};
+use longhaul_core::job::{Failure, FailureKind, Fence, Job, JobKey, JobRequest, Kind, LeaseLost};
 use longhaul_core::memory::agent::{
     AgentStep, AgentTask, Baseline, CheckInputs, carry_over, check, input_of, task, without_dropped,
 };
@@ -33,7 +33,8 @@ use longhaul_core::{text, tokens};
 use longhaul_store::{AgentRow, CurationTable, StoreError};
 use tokio::sync::Mutex as AsyncMutex;
 
-use super::publish::{Base, Publisher, Purge};
+use super::publications::Base;
+use super::publish::{Publisher, Purge};
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::jobs::{JobError, Jobs, Owner, WORKER};
@@ -100,26 +101,38 @@ struct DueWork {
     input: String,
 }
 
+/// The last run of a worker, as the store has it.
+pub struct CurationLog {
+    pub(in crate::service) table: CurationTable,
+    pub(in crate::service) clock: Clock,
+}
+
+impl CurationLog {
+    /// Records a run, while the fence holds.
+    async fn put(&self, row: AgentRow, fence: &Fence) -> Result<(), StoreError> {
+        self.table.put(&AgentRow { at_ms: self.clock.now_ms(), ..row }, fence).await
+    }
+}
+
 /// Hands out the published files for editing, and checks what is delivered.
 pub struct Curation {
     publisher: Arc<Publisher>,
-    curation: CurationTable,
+    log: CurationLog,
     models: Arc<Models>,
     jobs: Jobs,
     config: Live,
-    clock: Clock,
     current: Mutex<Option<Arc<Run>>>,
 }
 
 impl Curation {
     pub fn new(
         publisher: Arc<Publisher>,
-        (curation, models, jobs): (CurationTable, Arc<Models>, Jobs),
+        log: CurationLog,
+        models: Arc<Models>,
+        jobs: Jobs,
         config: Live,
-        clock: Clock,
     ) -> Self {
-        let current = Mutex::default();
-        Self { publisher, curation, models, jobs, config, clock, current }
+        Self { publisher, log, models, jobs, config, current: Mutex::default() }
     }
 
     /// Requests the job, if a model edits the files and something changed since its last success.
@@ -155,12 +168,12 @@ impl Curation {
     async fn due(&self) -> Result<Option<DueWork>, ServiceError> {
         let (base, known) = {
             let _making = self.publisher.lock().await;
-            let base = self.publisher.base(self.clock.steady_ms()).await?;
+            let base = self.publisher.base().await?;
             let known = self.publisher.consolidated_by_rules(&base.edits).await?;
             (base, known)
         };
         let input = input_of(&known.files, &known.handbook);
-        let last = self.curation.get().await?;
+        let last = self.log.table.get().await?;
         let baseline = self.publisher.agent_baseline().await?;
         let is_done =
             last.is_some_and(|run| matches!(run.outcome.as_str(), "published" | "unchanged"));
@@ -225,7 +238,7 @@ impl Curation {
         self.jobs.check(owner, &job)?;
         let run = self.run_of(owner)?;
         let mut progress = run.progress.lock().await;
-        let asked = progress.ask(&self.models, (&run.choice, &run.task.system), messages).await;
+        let asked = progress.ask(&self.models, &run.choice, &run.task.system, messages).await;
         asked.map_err(|end| progress.end(end))
     }
 
@@ -257,9 +270,9 @@ impl Curation {
         let row = AgentRow {
             baseline: serde_json::to_string(&baseline).ok(),
             outcome: if is_new { "published" } else { "unchanged" }.to_owned(),
-            ..self.row(&run, &progress)
+            ..row(&run, &progress)
         };
-        self.curation.put(&row, &self.jobs.finishing_fence(owner)).await?;
+        self.log.put(row, &self.jobs.finishing_fence(owner)).await?;
         self.release(owner);
         Ok(())
     }
@@ -267,7 +280,7 @@ impl Curation {
     /// Publishes the files, if the current generation is the one the work began with; the caller holds the publication
     /// lock. Returns false if the files equal the current ones.
     async fn publish(&self, run: &Run, files: Files) -> Result<bool, ServiceError> {
-        let base = self.publisher.base(self.clock.steady_ms()).await?;
+        let base = self.publisher.base().await?;
         let began = &run.base;
         let is_same = base.number == began.number && base.edits == began.edits;
         if !is_same || base.found != began.found {
@@ -278,10 +291,9 @@ impl Curation {
             return Ok(false);
         }
         let handbook = without_dropped(run.known.handbook.clone(), &files);
-        let input = base.input.clone();
         let made = Consolidation { files, handbook, selected: run.known.selected.clone() };
         let owner = Some(&run.owner);
-        Ok(self.publisher.publish_generation((base, input), made, Purge::No, owner).await?.1)
+        Ok(self.publisher.publish_generation(base, made, Purge::No, owner).await?.1)
     }
 
     /// Settles a claim as failed. If the run was ended here, that reason overrides the worker's.
@@ -298,8 +310,8 @@ impl Curation {
         let detail = text::one_line_cut(&redact(&failure.detail).text, DETAIL_BYTES);
         let failure = Failure { detail: detail.clone(), ..failure };
         let outcome = outcome.to_owned();
-        let row = AgentRow { outcome, detail, ..self.row(&run, &progress) };
-        self.curation.put(&row, &self.jobs.fence(owner)).await?;
+        let row = AgentRow { outcome, detail, ..row(&run, &progress) };
+        self.log.put(row, &self.jobs.fence(owner)).await?;
         let job = self.jobs.fail(&owner.key, &owner.token, failure).await?;
         self.release(owner);
         Ok(job)
@@ -328,9 +340,8 @@ impl Curation {
         if let Some(claimed) = self.jobs.claim(Kind::Curate, &self.jobs.holder()).await? {
             let owner = Owner { key: claimed.job.key, token: claimed.claim.token };
             let (outcome, Failure { detail, .. }) = (why.0.to_owned(), why.1.clone());
-            let row =
-                AgentRow { outcome, detail, at_ms: self.clock.now_ms(), ..AgentRow::default() };
-            self.curation.put(&row, &self.jobs.fence(&owner)).await?;
+            let row = AgentRow { outcome, detail, ..AgentRow::default() };
+            self.log.put(row, &self.jobs.fence(&owner)).await?;
             self.jobs.fail(&owner.key, &owner.token, why.1).await?;
         }
         Ok(())
@@ -341,17 +352,6 @@ impl Curation {
         let slot = self.slot();
         let run = slot.as_ref().filter(|run| run.holder.strip_prefix(WORKER) == Some(worker));
         run.map(|run| run.owner.clone())
-    }
-
-    /// A unique worker name.
-    pub(super) fn new_worker(&self) -> String {
-        format!("curator-{}", self.clock.new_id())
-    }
-
-    fn row(&self, run: &Run, progress: &Progress) -> AgentRow {
-        let mode = run.task.mode.into_str().to_owned();
-        let (turns, tokens) = progress.spent();
-        AgentRow { mode, turns, tokens, at_ms: self.clock.now_ms(), ..AgentRow::default() }
     }
 
     fn run_of(&self, owner: &Owner) -> Result<Arc<Run>, ServiceError> {
@@ -370,6 +370,12 @@ impl Curation {
     fn slot(&self) -> MutexGuard<'_, Option<Arc<Run>>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn row(run: &Run, progress: &Progress) -> AgentRow {
+    let mode = run.task.mode.into_str().to_owned();
+    let (turns, tokens) = progress.spent();
+    AgentRow { mode, turns, tokens, ..AgentRow::default() }
 }
 
 /// A failure outside the daemon.

@@ -15,6 +15,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
 use super::curation::{Curation, worker_failed};
+use crate::clock::Clock;
 use crate::jobs::{JobError, Jobs};
 use crate::service::error::ServiceError;
 
@@ -38,14 +39,21 @@ pub struct CuratorProcess {
     jobs: Jobs,
     program: PathBuf,
     socket: PathBuf,
+    clock: Clock,
 }
 
 impl CuratorProcess {
     /// `program` is the daemon's executable, `socket` the daemon's socket.
-    pub fn new(curation: Arc<Curation>, jobs: Jobs, program: &Path, socket: PathBuf) -> Self {
+    pub fn new(
+        curation: Arc<Curation>,
+        jobs: Jobs,
+        program: &Path,
+        socket: PathBuf,
+        clock: Clock,
+    ) -> Self {
         // `program` may be the kernel's link to the file; after an upgrade the old path still has the right folder.
         let file = std::fs::read_link(program).unwrap_or_else(|_| program.to_owned());
-        Self { curation, jobs, program: file.with_file_name(PROGRAM), socket }
+        Self { curation, jobs, program: file.with_file_name(PROGRAM), socket, clock }
     }
 
     /// The missing program's path, if the daemon is to start it.
@@ -91,7 +99,7 @@ impl CuratorProcess {
 
     /// Runs the program once and settles any job it left.
     async fn run(&self) -> Result<(), ServiceError> {
-        let worker = self.curation.new_worker();
+        let worker = format!("curator-{}", self.clock.new_id());
         let why = match self.spawn(&worker).await {
             Ok((status, _)) if status.success() && self.curation.owner_of(&worker).is_none() => {
                 // The job is done, or another worker claimed it first.

@@ -6,12 +6,9 @@ use longhaul_core::memory::{Origin, names_hazard};
 use longhaul_core::redact::redact;
 use longhaul_core::rollout::contextual::quoted;
 use longhaul_protocol::limit::NOTE_BYTES_MAX;
-use longhaul_store::{
-    Exclusion, ExtractionTable, NoteOutcome, NoteRow, NoteTable, Store, ThreadTable,
-};
+use longhaul_store::{Exclusion, ExtractionTable, NoteOutcome, NoteRow, NoteTable, ThreadTable};
 
 use super::project::project_or_folder;
-use super::publications::Publications;
 use super::publish::{Publisher, Purge};
 use crate::clock::Clock;
 use crate::service::archive::ArchiveKeeper;
@@ -34,24 +31,15 @@ pub struct ForgetResult {
 
 /// Adds notes and forgets; both are published immediately.
 pub struct MemoryNotes {
-    threads: ThreadTable,
-    extractions: ExtractionTable,
-    notes: NoteTable,
-    publications: Arc<Publications>,
-    publisher: Arc<Publisher>,
-    archive: Arc<ArchiveKeeper>,
-    clock: Clock,
+    pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) extractions: ExtractionTable,
+    pub(in crate::service) notes: NoteTable,
+    pub(in crate::service) publisher: Arc<Publisher>,
+    pub(in crate::service) archive: Arc<ArchiveKeeper>,
+    pub(in crate::service) clock: Clock,
 }
 
 impl MemoryNotes {
-    pub fn new(
-        (Store { threads, extractions, notes, .. }, publications): (Store, Arc<Publications>),
-        (publisher, archive): (Arc<Publisher>, Arc<ArchiveKeeper>),
-        clock: Clock,
-    ) -> Self {
-        Self { threads, extractions, notes, publications, publisher, archive, clock }
-    }
-
     /// Stores a note and publishes it. A note that is not the person's must name a project and must not recommend a
     /// hazardous command.
     ///
@@ -156,8 +144,9 @@ impl MemoryNotes {
             }
             what => what,
         };
+        // Looked up first: a publication in between no longer has the thread.
         let summary = match &what {
-            Exclusion::Thread(id) => self.summary_path(id).await?,
+            Exclusion::Thread(id) => self.publisher.summary_path(id).await?,
             _ => None,
         };
         if let Exclusion::Thread(id) = &what {
@@ -173,14 +162,6 @@ impl MemoryNotes {
             tracing::warn!(%error, "cannot empty the database's log now; a later checkpoint does");
         }
         Ok(ForgetResult { gone, generation })
-    }
-
-    /// The path of a thread's summary.
-    async fn summary_path(&self, thread_id: &str) -> Result<Option<String>, ServiceError> {
-        let published = self.publications.newest().await?;
-        let mut tasks = published.handbook.projects.values().flat_map(|project| &project.tasks);
-        let task = tasks.find(|task| task.thread_id == thread_id);
-        Ok(task.map(|task| task.summary_path.clone()))
     }
 }
 

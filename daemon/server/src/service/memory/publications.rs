@@ -4,12 +4,29 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_core::memory::Files;
+use longhaul_core::memory::agent::removed_texts;
 use longhaul_core::memory::consolidate::Handbook;
+use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::own::Own;
-use longhaul_store::{Generation, GenerationTable};
+use longhaul_core::redact::redact;
+use longhaul_protocol::event::EventKind;
+use longhaul_store::{Generation, GenerationTable, NewGeneration};
+use serde_json::json;
 
 use super::folder::Folder;
+use crate::events::EventHub;
 use crate::service::error::ServiceError;
+
+/// The state before a publication.
+pub(super) struct Base {
+    /// Number of the newest generation, 0 before the first.
+    pub(super) number: u64,
+    pub(super) input: String,
+    pub(super) files: Files,
+    /// Its files with the person's changes.
+    pub(super) found: Files,
+    pub(super) edits: Edits,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Publication {
@@ -25,13 +42,15 @@ pub(super) struct Publication {
 pub struct Publications {
     generations: GenerationTable,
     folder: Folder,
+    events: EventHub,
     newest: Mutex<Option<Arc<Publication>>>,
 }
 
 impl Publications {
     /// `state_dir` contains the memory folder.
-    pub fn new(generations: GenerationTable, state_dir: &Path) -> Self {
-        Self { generations, folder: Folder::new(state_dir), newest: Mutex::new(None) }
+    pub fn new(generations: GenerationTable, state_dir: &Path, events: EventHub) -> Self {
+        let (folder, newest) = (Folder::new(state_dir), Mutex::default());
+        Self { generations, folder, events, newest }
     }
 
     pub(super) fn folder(&self) -> &Folder {
@@ -55,9 +74,80 @@ impl Publications {
         Ok(self.keep(publication))
     }
 
-    /// Makes `generation` the newest in the cache.
-    pub(super) fn set(&self, generation: &Generation) -> Arc<Publication> {
-        self.keep(publication_of(generation, &self.folder))
+    /// The path of a thread's summary.
+    pub(super) async fn summary_path(
+        &self,
+        thread_id: &str,
+    ) -> Result<Option<String>, ServiceError> {
+        let published = self.newest().await?;
+        let mut tasks = published.handbook.projects.values().flat_map(|project| &project.tasks);
+        let task = tasks.find(|task| task.thread_id == thread_id);
+        Ok(task.map(|task| task.summary_path.clone()))
+    }
+
+    /// Makes `generation` the newest in the cache, and publishes that it is.
+    pub(super) fn set(&self, generation: &Generation) {
+        let published = self.keep(publication_of(generation, &self.folder));
+        let data = json!({ "generation": published.generation, "threads": published.threads });
+        self.events.publish(EventKind::MemoryPublished, data);
+    }
+
+    /// Stores a generation; false if another one was stored on top of its base.
+    pub(super) async fn put(&self, new: NewGeneration<'_>) -> Result<bool, ServiceError> {
+        Ok(self.generations.put(new).await?)
+    }
+
+    /// Deletes all generations before this one.
+    pub(super) async fn purge(&self, generation: u64) -> Result<(), ServiceError> {
+        Ok(self.generations.purge(generation).await?)
+    }
+
+    /// Restores the folder from the store.
+    pub(super) async fn settle(&self) -> Result<(), ServiceError> {
+        let generations = self.generations.newest().await?;
+        let kept: Vec<u64> = generations.iter().map(|generation| generation.generation).collect();
+        let newest = generations.into_iter().next();
+        let settling = move |folder: &Folder| {
+            newest.map_or(Ok(()), |newest| settle(folder, &newest))?;
+            folder.sweep(&kept);
+            Ok(())
+        };
+        self.in_folder(settling).await
+    }
+
+    /// The newest generation with the person's changes to it and to the one before, which may have been open in an
+    /// editor when the newest was published.
+    pub(super) async fn base(&self, now_ms: i64) -> Result<Base, ServiceError> {
+        let mut generations = self.generations.newest().await?.into_iter();
+        let Some(newest) = generations.next() else {
+            return Ok(Base {
+                number: 0,
+                input: String::new(),
+                files: Files::new(),
+                found: Files::new(),
+                edits: Edits::default(),
+            });
+        };
+        let before = generations.next();
+        let reading = self.in_folder(move |folder| {
+            settle(folder, &newest)?;
+            let mut edits = newest.edits.clone();
+            if let Some(Generation { generation, found: Some(seen), .. }) = before
+                && let Some(now) = folder.found(generation)?
+            {
+                edits.merge(&seen, &redacted(now), now_ms);
+            }
+            let found = folder.found(newest.generation)?.map(redacted);
+            let found = found.unwrap_or_else(|| newest.files.clone());
+            edits.merge(&newest.files, &found, now_ms);
+            let book = Handbook::read(&newest.handbook).unwrap_or_default();
+            for text in removed_texts(&newest.files, &found, &book) {
+                edits.take_out("MEMORY.md", text);
+            }
+            let Generation { generation: number, input, files, .. } = newest;
+            Ok(Base { number, input, files, found, edits })
+        });
+        reading.await
     }
 
     fn keep(&self, publication: Publication) -> Arc<Publication> {
@@ -88,4 +178,18 @@ fn publication_of(generation: &Generation, folder: &Folder) -> Publication {
         page: generation.files.get("memory_summary.md").cloned().unwrap_or_default(),
         own: Own::new(folder.roots(), &generation.files),
     }
+}
+
+fn settle(folder: &Folder, newest: &Generation) -> std::io::Result<()> {
+    if folder.of(newest.generation).is_dir() {
+        return folder.point_at(newest.generation);
+    }
+    let staging = folder.stage(newest.generation, &newest.files)?;
+    folder.switch(newest.generation, &staging)
+}
+
+/// A secret that a person wrote into a file of memory stays there, and is copied nowhere.
+fn redacted(files: Files) -> Files {
+    let clean = |text: String| redact(&text).text.into_owned();
+    files.into_iter().map(|(path, text)| (path, clean(text))).collect()
 }

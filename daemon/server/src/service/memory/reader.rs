@@ -55,6 +55,18 @@ pub struct MemorySearch {
     pub tokens_max: Option<u64>,
 }
 
+/// Lines of a file of memory.
+#[derive(Debug, Clone)]
+pub struct LinesQuery {
+    pub path: String,
+    /// Folder of the reader: lines about other projects are blank.
+    pub cwd: Option<String>,
+    /// First line, from 1.
+    pub line: u64,
+    pub max_lines: u64,
+    pub max_tokens: u64,
+}
+
 #[derive(Debug)]
 pub struct MemoryHit {
     pub passage: Passage,
@@ -79,21 +91,13 @@ pub struct FileLines {
 }
 
 pub struct MemoryReader {
-    generations: GenerationTable,
-    publications: Arc<Publications>,
-    config: Live,
-    clock: Clock,
+    pub(in crate::service) generations: GenerationTable,
+    pub(in crate::service) publications: Arc<Publications>,
+    pub(in crate::service) config: Live,
+    pub(in crate::service) clock: Clock,
 }
 
 impl MemoryReader {
-    pub fn new(
-        (generations, publications): (GenerationTable, Arc<Publications>),
-        config: Live,
-        clock: Clock,
-    ) -> Self {
-        Self { generations, publications, config, clock }
-    }
-
     /// The summary for a thread in `cwd`.
     pub async fn summary(
         &self,
@@ -214,27 +218,22 @@ impl MemoryReader {
         Ok(found.into_iter().map(entry).collect())
     }
 
-    /// Lines of a file from `line` (from 1) on, at most `max_lines` and `max_tokens`. With a `cwd`, lines about other
-    /// projects are blank, so that line numbers stay the same.
-    pub async fn read(
-        &self,
-        (path, cwd): (String, Option<&str>),
-        line: u64,
-        (max_lines, max_tokens): (u64, u64),
-    ) -> Result<FileLines, ServiceError> {
+    /// Lines of a file. Blank lines replace those about other projects, so that line numbers stay the same.
+    pub async fn read(&self, query: LinesQuery) -> Result<FileLines, ServiceError> {
         let published = self.publications.newest().await?;
         let (folder, number, name) =
-            (self.publications.folder().clone(), published.generation, path.clone());
+            (self.publications.folder().clone(), published.generation, query.path.clone());
         let reading = tokio::task::spawn_blocking(move || folder.read(number, &name));
         let mut whole = reading.await?.map_err(|_| ServiceError::Invalid {
             field: "path",
             reason: "memory has no such file".to_owned(),
         })?;
-        if let Some(cwd) = cwd {
+        if let Some(cwd) = &query.cwd {
             let projects = projects_of(&published.handbook, cwd);
-            whole = blank_other_projects((path, whole), &published.handbook, &projects);
+            let path = query.path.clone();
+            whole = blank_other_projects(path, whole, &published.handbook, &projects);
         }
-        Ok(cut_lines(&whole, line.max(1), (max_lines, max_tokens)))
+        Ok(cut_lines(&whole, &query))
     }
 }
 
@@ -249,7 +248,8 @@ fn projects_of(handbook: &Handbook, cwd: &str) -> Vec<String> {
 /// Blanks every line that is in no passage about these projects or about all. Only `MEMORY.md` has general passages: in
 /// other files, a passage without a project may belong to any.
 fn blank_other_projects(
-    (path, whole): (String, String),
+    path: String,
+    whole: String,
     handbook: &Handbook,
     projects: &[String],
 ) -> String {
@@ -270,8 +270,9 @@ fn blank_other_projects(
     shown.flat_map(|line| [line, "\n"]).collect()
 }
 
-fn cut_lines(whole: &str, start: u64, (max_lines, max_tokens): (u64, u64)) -> FileLines {
-    let bytes_max = tokens::bytes_of(max_tokens).max(1);
+fn cut_lines(whole: &str, query: &LinesQuery) -> FileLines {
+    let (start, max_lines) = (query.line.max(1), query.max_lines);
+    let bytes_max = tokens::bytes_of(query.max_tokens).max(1);
     let (mut out, mut end, mut next) = (String::new(), start - 1, None);
     let skipped = usize::try_from(start - 1).unwrap_or(usize::MAX);
     for (number, line) in (start..).zip(whole.lines().skip(skipped)) {
@@ -336,11 +337,8 @@ mod tests {
         let whole = "# Memory\n# Everywhere\n- use tabs\n# Task Group: /w/own\n- run just\n\
                      # Task Group: /w/other\n- deploy by hand\n";
         let shown = |path: &str| {
-            blank_other_projects(
-                (path.to_owned(), whole.to_owned()),
-                &Handbook::default(),
-                &["/w/own".to_owned()],
-            )
+            let (path, whole) = (path.to_owned(), whole.to_owned());
+            blank_other_projects(path, whole, &Handbook::default(), &["/w/own".to_owned()])
         };
         let text = shown("MEMORY.md");
         assert!(text.contains("- use tabs") && text.contains("- run just"), "{text}");
@@ -348,7 +346,7 @@ mod tests {
         assert_eq!(text.lines().position(|line| line == "- run just"), Some(4));
         let summary = "a thread of nobody knows which project\n".to_owned();
         let path = "rollout_summaries/old.md".to_owned();
-        assert_eq!(blank_other_projects((path, summary), &Handbook::default(), &[]), "\n");
+        assert_eq!(blank_other_projects(path, summary, &Handbook::default(), &[]), "\n");
     }
 
     #[test]
@@ -387,13 +385,17 @@ mod tests {
     #[test]
     fn a_file_is_read_in_parts() {
         let whole = "one\ntwo\nthree\nfour\n";
-        let first = cut_lines(whole, 1, (2, 100));
+        let cut_lines = |whole: &str, line, max_lines, max_tokens| {
+            let query = LinesQuery { path: String::new(), cwd: None, line, max_lines, max_tokens };
+            cut_lines(whole, &query)
+        };
+        let first = cut_lines(whole, 1, 2, 100);
         assert_eq!((first.text.as_str(), first.end, first.next), ("one\ntwo\n", 2, Some(3)));
-        let rest = cut_lines(whole, 3, (99, 100));
+        let rest = cut_lines(whole, 3, 99, 100);
         assert_eq!((rest.text.as_str(), rest.end, rest.next), ("three\nfour\n", 4, None));
-        let long = cut_lines(&"x".repeat(100), 1, (9, 5));
+        let long = cut_lines(&"x".repeat(100), 1, 9, 5);
         assert_eq!((long.text.len(), long.next), (20, None));
-        let past = cut_lines(whole, 9, (9, 9));
+        let past = cut_lines(whole, 9, 9, 9);
         assert_eq!((past.text.as_str(), past.end, past.next), ("", 8, None));
     }
 }

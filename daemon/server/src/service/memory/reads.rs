@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use longhaul_core::memory::read_log::ReadLog;
-use longhaul_store::{ExtractionTable, Store, ThreadTable};
+use longhaul_store::{ExtractionTable, ThreadTable};
 
 use super::citations::Citations;
 use super::publications::Publications;
@@ -14,20 +14,13 @@ use crate::service::error::ServiceError;
 use crate::transcript::each_line;
 
 pub struct ReadCounter {
-    threads: ThreadTable,
-    extractions: ExtractionTable,
-    publications: Arc<Publications>,
-    citations: Arc<Citations>,
+    pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) extractions: ExtractionTable,
+    pub(in crate::service) publications: Arc<Publications>,
+    pub(in crate::service) citations: Arc<Citations>,
 }
 
 impl ReadCounter {
-    pub fn new(
-        (Store { threads, extractions, .. }, publications): (Store, Arc<Publications>),
-        citations: Arc<Citations>,
-    ) -> Self {
-        Self { threads, extractions, publications, citations }
-    }
-
     /// Paths of memory files that the thread read since its last extraction; empty if they cannot be determined.
     pub(super) async fn unseen(&self, thread_id: &str) -> Vec<String> {
         let found = self.find(thread_id).await;

@@ -15,23 +15,14 @@ const READ_WITHIN: Duration = Duration::from_secs(30);
 
 /// Builds memory, for a client or in the background.
 pub struct MemoryRuns {
-    scanner: Arc<Scanner>,
-    waves: Waves,
-    publications: Arc<Publications>,
-    ingest: Arc<Ingest>,
-    clock: Clock,
+    pub(in crate::service) scanner: Arc<Scanner>,
+    pub(in crate::service) waves: Waves,
+    pub(in crate::service) publications: Arc<Publications>,
+    pub(in crate::service) ingest: Arc<Ingest>,
+    pub(in crate::service) clock: Clock,
 }
 
 impl MemoryRuns {
-    pub fn new(
-        (scanner, waves): (Arc<Scanner>, Waves),
-        publications: Arc<Publications>,
-        ingest: Arc<Ingest>,
-        clock: Clock,
-    ) -> Self {
-        Self { scanner, waves, publications, ingest, clock }
-    }
-
     pub async fn run(&self, request: RunRequest) -> Result<RunCounts, ServiceError> {
         let began = self.clock.elapsed();
         // After a start, wait for unread transcripts; those still unread after the timeout wait for the next run.

@@ -6,12 +6,12 @@ use longhaul_core::memory::Engine;
 use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
 use longhaul_core::memory::place;
 use longhaul_store::{
-    Exclusion, ExtractionTable, NoteTable, Store, ThreadCursor, ThreadFilter, ThreadRow,
-    ThreadTable, Watermark,
+    Exclusion, ExtractionTable, NoteTable, ThreadCursor, ThreadFilter, ThreadRow, ThreadTable,
+    Watermark,
 };
 
-use super::extract::EXTRACT_VERSION;
 use super::project::project_or_folder;
+use super::thread_reader::EXTRACT_VERSION;
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::service::error::ServiceError;
@@ -59,22 +59,14 @@ pub struct SkippedThreads {
 }
 
 pub struct Scanner {
-    threads: ThreadTable,
-    extractions: ExtractionTable,
-    notes: NoteTable,
-    config: Live,
-    clock: Clock,
+    pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) extractions: ExtractionTable,
+    pub(in crate::service) notes: NoteTable,
+    pub(in crate::service) config: Live,
+    pub(in crate::service) clock: Clock,
 }
 
 impl Scanner {
-    pub fn new(
-        Store { threads, extractions, notes, .. }: Store,
-        config: Live,
-        clock: Clock,
-    ) -> Self {
-        Self { threads, extractions, notes, config, clock }
-    }
-
     pub(super) async fn scan(&self, scope: &Scope) -> Result<Scan, ServiceError> {
         let marks = self.extractions.watermarks().await?;
         let marks: HashMap<&str, &Watermark> =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use longhaul_core::job::{Kind, State};
 use longhaul_store::{
-    AgentRow, CurationTable, ExtractionTable, JobFilter, NoteTable, Store, UseRow, UseTable,
+    AgentRow, CurationTable, ExtractionTable, JobFilter, NoteTable, UseRow, UseTable,
 };
 
 use super::publications::Publications;
@@ -46,27 +46,16 @@ pub struct MemoryStatus {
 }
 
 pub struct MemoryOverview {
-    extractions: ExtractionTable,
-    notes: NoteTable,
-    curation: CurationTable,
-    uses: UseTable,
-    jobs: Jobs,
-    publications: Arc<Publications>,
-    scanner: Arc<Scanner>,
+    pub(in crate::service) extractions: ExtractionTable,
+    pub(in crate::service) notes: NoteTable,
+    pub(in crate::service) curation: CurationTable,
+    pub(in crate::service) uses: UseTable,
+    pub(in crate::service) jobs: Jobs,
+    pub(in crate::service) publications: Arc<Publications>,
+    pub(in crate::service) scanner: Arc<Scanner>,
 }
 
 impl MemoryOverview {
-    pub fn new(
-        (Store { extractions, notes, curation, uses, .. }, publications): (
-            Store,
-            Arc<Publications>,
-        ),
-        jobs: Jobs,
-        scanner: Arc<Scanner>,
-    ) -> Self {
-        Self { extractions, notes, curation, uses, jobs, publications, scanner }
-    }
-
     /// The status; with `thread_id`, also why that thread is skipped.
     pub async fn status(&self, thread_id: Option<String>) -> Result<MemoryStatus, ServiceError> {
         let why = match thread_id {

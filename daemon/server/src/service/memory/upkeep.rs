@@ -44,23 +44,14 @@ impl Work for ConsolidateWork {
 
 /// Maintains memory, if configured.
 pub struct Upkeep {
-    scanner: Arc<Scanner>,
-    runs: Arc<MemoryRuns>,
-    publisher: Arc<Publisher>,
-    ingest: Arc<Ingest>,
-    config: Live,
+    pub(in crate::service) scanner: Arc<Scanner>,
+    pub(in crate::service) runs: Arc<MemoryRuns>,
+    pub(in crate::service) publisher: Arc<Publisher>,
+    pub(in crate::service) ingest: Arc<Ingest>,
+    pub(in crate::service) config: Live,
 }
 
 impl Upkeep {
-    pub fn new(
-        (scanner, runs): (Arc<Scanner>, Arc<MemoryRuns>),
-        publisher: Arc<Publisher>,
-        ingest: Arc<Ingest>,
-        config: Live,
-    ) -> Self {
-        Self { scanner, runs, publisher, ingest, config }
-    }
-
     /// Builds memory whenever threads are due, until it is dropped.
     pub async fn keep(&self) {
         if let Err(error) = self.publisher.settle().await {

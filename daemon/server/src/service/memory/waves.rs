@@ -8,16 +8,17 @@ use std::time::Duration;
 
 use longhaul_core::job::{FailureKind, JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
-use longhaul_store::{AgeTable, ExtractionTable, Store};
+use longhaul_store::ExtractionTable;
 use serde_json::json;
 use tokio::sync::watch::Receiver;
 
-use super::extract::EXTRACT_VERSION;
 use super::scan::{DueThread, Scan, SkippedThreads};
+use super::thread_reader::EXTRACT_VERSION;
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::events::EventHub;
 use crate::jobs::Jobs;
+use crate::service::age::AgeClock;
 use crate::service::error::ServiceError;
 
 const WAVE: usize = 64;
@@ -57,25 +58,15 @@ pub struct RunCounts {
 }
 
 pub struct Waves {
-    extractions: ExtractionTable,
-    age: AgeTable,
-    jobs: Jobs,
-    config: Live,
-    clock: Clock,
-    events: EventHub,
+    pub(in crate::service) extractions: ExtractionTable,
+    pub(in crate::service) age: AgeClock,
+    pub(in crate::service) jobs: Jobs,
+    pub(in crate::service) config: Live,
+    pub(in crate::service) clock: Clock,
+    pub(in crate::service) events: EventHub,
 }
 
 impl Waves {
-    pub fn new(
-        Store { extractions, age, .. }: Store,
-        jobs: Jobs,
-        config: Live,
-        clock: Clock,
-        events: EventHub,
-    ) -> Self {
-        Self { extractions, age, jobs, config, clock, events }
-    }
-
     pub(super) async fn extract(
         &self,
         scan: &Scan,
@@ -166,7 +157,7 @@ impl Waves {
         tokio::select! {
             changed = changed.changed() => Ok(changed.is_ok()),
             () = tokio::time::sleep(LOOK) => {
-                self.age.advance(self.clock.moment()).await?;
+                self.age.lived_ms().await?;
                 Ok(true)
             }
         }

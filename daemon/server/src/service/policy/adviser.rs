@@ -24,15 +24,11 @@ pub(super) struct Brief<'a> {
 }
 
 pub struct Adviser {
-    models: Arc<Models>,
-    config: Live,
+    pub(in crate::service) models: Arc<Models>,
+    pub(in crate::service) config: Live,
 }
 
 impl Adviser {
-    pub fn new(models: Arc<Models>, config: Live) -> Self {
-        Self { models, config }
-    }
-
     /// Asks the configured model; `None` if there is none, or it does not answer in time.
     pub(super) async fn ask(&self, brief: Brief<'_>) -> Option<String> {
         let choice = self.models.settings().of(Task::Judge)?;

@@ -27,25 +27,21 @@ pub struct StepEffect {
 }
 
 /// Adds the question to an effect that asks one.
-pub(super) fn step_effect(
-    effect: Effect,
-    state: &ThreadState,
-    thread_id: &str,
-    texts: &Texts,
-) -> StepEffect {
+pub(super) fn step_effect(effect: Effect, state: &ThreadState, texts: &Texts) -> StepEffect {
     let question = match &effect {
         Effect::AskJudgment { trigger, .. } => {
-            let places = [("thread_id", thread_id), ("tier", trigger.tier.into_str())];
+            let places =
+                [("thread_id", state.thread_id.as_str()), ("tier", trigger.tier.into_str())];
             let kind = judgment::text_of(trigger.tier);
             let instructions = template::fill(texts.get(kind), &places);
-            Some((instructions, context(trigger, state, thread_id, texts)))
+            Some((instructions, context(trigger, state, texts)))
         }
         _ => None,
     };
     StepEffect { effect, question }
 }
 
-fn context(trigger: &Trigger, state: &ThreadState, thread_id: &str, texts: &Texts) -> String {
+fn context(trigger: &Trigger, state: &ThreadState, texts: &Texts) -> String {
     let names: Vec<_> = trigger.boundaries.iter().map(|boundary| boundary.into_str()).collect();
     let (percent, turn) = (trigger.percent_remaining.to_string(), trigger.turn.to_string());
     let (used, window) = (trigger.used.to_string(), state.window.tokens.to_string());
@@ -56,7 +52,7 @@ fn context(trigger: &Trigger, state: &ThreadState, thread_id: &str, texts: &Text
         ("last_agent_message", trigger.message.as_deref().unwrap_or("(none)")),
         ("repository", trigger.repository.as_deref().unwrap_or("(not inspected)")),
         ("transcript_excerpt", &excerpt(&state.fold)),
-        ("thread_id", thread_id),
+        ("thread_id", &state.thread_id),
         ("turn", &turn),
         ("used_tokens", &used),
         ("window_tokens", &window),
@@ -84,8 +80,8 @@ pub(super) fn judges(config: &Config) -> bool {
 }
 
 /// Asks the configured model; `None` if there is none, or it cannot answer.
-pub(super) async fn judge(adviser: &Adviser, asked: &StepEffect) -> Option<Judgment> {
-    let (instructions, question) = asked.question.as_ref()?;
+pub(super) async fn judge(adviser: &Adviser, step: &StepEffect) -> Option<Judgment> {
+    let (instructions, question) = step.question.as_ref()?;
     let brief = Brief {
         purpose: Purpose::Judgment,
         instructions,

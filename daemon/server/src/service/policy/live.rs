@@ -17,7 +17,6 @@ use super::thread_state::{Subject, ThreadState, is_live};
 use super::watchers::Watchers;
 use crate::clock::Clock;
 use crate::events::{EventHub, Subscriber};
-use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
 
 const THREADS_MAX: usize = 512;
@@ -30,28 +29,40 @@ struct Seen {
     is_over_limit: bool,
 }
 
-pub struct LivePolicies {
-    watchers: Arc<Watchers>,
-    threads: ThreadTable,
-    ingest: Arc<Ingest>,
-    clock: Clock,
-    hub: EventHub,
-    events: Subscriber,
-    seen: HashMap<String, Seen>,
+/// The states of the threads that were seen last.
+#[derive(Debug, Default)]
+struct SeenThreads {
+    threads: HashMap<String, Seen>,
     order: VecDeque<String>,
 }
 
+impl SeenThreads {
+    fn of(&mut self, thread_id: &str) -> &mut Seen {
+        if !self.threads.contains_key(thread_id) {
+            self.order.push_back(thread_id.to_owned());
+        }
+        if self.order.len() > THREADS_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.threads.remove(&oldest);
+        }
+        self.threads.entry(thread_id.to_owned()).or_default()
+    }
+}
+
+pub struct LivePolicies {
+    watchers: Arc<Watchers>,
+    threads: ThreadTable,
+    clock: Clock,
+    hub: EventHub,
+    events: Subscriber,
+    seen: SeenThreads,
+}
+
 impl LivePolicies {
-    pub fn new(
-        watchers: Arc<Watchers>,
-        threads: ThreadTable,
-        ingest: Arc<Ingest>,
-        clock: Clock,
-        events: &EventHub,
-    ) -> Self {
-        let updates = events.subscribe(vec![EventKind::ThreadUpdated], None);
-        let (seen, order) = (HashMap::new(), VecDeque::new());
-        Self { watchers, threads, ingest, clock, hub: events.clone(), events: updates, seen, order }
+    pub fn new(watchers: Arc<Watchers>, threads: ThreadTable, clock: Clock, hub: EventHub) -> Self {
+        let events = hub.subscribe(vec![EventKind::ThreadUpdated], None);
+        Self { watchers, threads, clock, hub, events, seen: SeenThreads::default() }
     }
 
     /// Decides whenever a turn ends, until the events end.
@@ -72,48 +83,35 @@ impl LivePolicies {
         if !is_live(updated_ms, now_ms) {
             return Ok(());
         }
-        let Some(fold) = self.ingest.fold(thread_id).await? else { return Ok(()) };
         let subject = Subject { thread_id: thread_id.to_owned(), ..Subject::default() };
-        self.check_limit(&subject).await?;
-        let signals = fold.signals();
+        let state = self.watchers.state(&subject).await?;
+        self.check_limit(&state);
+        let signals = state.fold.signals();
         let turn = signals.turn();
-        if !signals.is_turn_complete() || self.seen(thread_id).turn == Some(turn) {
+        if !signals.is_turn_complete() || self.seen.of(thread_id).turn == Some(turn) {
             return Ok(());
         }
         self.watchers.evaluate(subject, Point::TurnEnd, true).await?;
-        self.seen(thread_id).turn = Some(turn);
+        self.seen.of(thread_id).turn = Some(turn);
         Ok(())
     }
 
     /// Reports once that a thread has reached the size at which it is compacted.
-    async fn check_limit(&mut self, subject: &Subject) -> Result<(), ServiceError> {
-        let ThreadState { window, used, .. } = self.watchers.state(subject).await?;
+    fn check_limit(&mut self, state: &ThreadState) {
+        let ThreadState { thread_id, window, used, .. } = state;
         let limit = window.trigger.filter(|_| window.is_known());
-        let is_over = limit.is_some_and(|limit| used >= limit);
-        let seen = self.seen(&subject.thread_id);
+        let is_over = limit.is_some_and(|limit| *used >= limit);
+        let seen = self.seen.of(thread_id);
         let was_over = std::mem::replace(&mut seen.is_over_limit, is_over);
         if is_over && !was_over {
             let data = json!({
-                "thread_id": subject.thread_id,
+                "thread_id": thread_id,
                 "tokens": used,
                 "limit": limit,
                 "window": window.tokens,
-                "percent_remaining": window.percent_left(used),
+                "percent_remaining": window.percent_left(*used),
             });
             self.hub.publish(EventKind::LimitCrossed, data);
         }
-        Ok(())
-    }
-
-    fn seen(&mut self, thread_id: &str) -> &mut Seen {
-        if !self.seen.contains_key(thread_id) {
-            self.order.push_back(thread_id.to_owned());
-        }
-        if self.order.len() > THREADS_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.seen.remove(&oldest);
-        }
-        self.seen.entry(thread_id.to_owned()).or_default()
     }
 }

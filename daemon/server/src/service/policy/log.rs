@@ -33,15 +33,11 @@ pub struct Explanation {
 }
 
 pub struct DecisionLog {
-    policies: PolicyTable,
-    snapshots: Arc<Snapshots>,
+    pub(in crate::service) policies: PolicyTable,
+    pub(in crate::service) snapshots: Arc<Snapshots>,
 }
 
 impl DecisionLog {
-    pub fn new(policies: PolicyTable, snapshots: Arc<Snapshots>) -> Self {
-        Self { policies, snapshots }
-    }
-
     /// A logged decision with all its inputs, decided again.
     pub async fn explain(&self, decision_id: i64) -> Result<Explanation, ServiceError> {
         let not_found = || ServiceError::HandleNotFound(format!("decision {decision_id}"));
@@ -60,14 +56,15 @@ impl DecisionLog {
         &self,
         thread_id: Option<&str>,
         policy: Option<&str>,
-        page: (Option<i64>, u32),
+        before: Option<i64>,
+        limit: u32,
     ) -> Result<(Vec<LogEntry>, Vec<SignalEvent>), ServiceError> {
         let mut events = Vec::new();
         if let Some(thread_id) = thread_id {
             let fold = self.snapshots.of(thread_id, None).await?.fold;
             events.extend(fold.signals().happened().copied());
         }
-        let rows = self.policies.decisions(thread_id, policy, page).await?;
+        let rows = self.policies.decisions(thread_id, policy, (before, limit)).await?;
         let decode = |row: DecisionRow| {
             let record: DecisionRecord = serde_json::from_str(&row.body)
                 .map_err(|source| ServiceError::Undecodable { what: "decision", source })?;

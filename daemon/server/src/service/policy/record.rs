@@ -3,12 +3,8 @@
 use longhaul_core::digest::Digest128;
 use longhaul_core::policy::watcher::Watcher;
 use longhaul_core::policy::{Decision, Policy, Situation};
-use longhaul_protocol::event::EventKind;
-use longhaul_store::{DecisionRow, LogEntry};
+use longhaul_store::DecisionRow;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-
-use crate::events::EventHub;
 
 /// A policy's decision, and its id in the log.
 #[derive(Debug, Clone)]
@@ -61,29 +57,6 @@ pub(super) fn row_of(
         not_made: None,
     };
     (row, settings)
-}
-
-/// Publishes a logged decision of the active policy.
-pub(super) fn publish(
-    events: &EventHub,
-    situation: &Situation,
-    decision: &Decision,
-    logged: LogEntry,
-) {
-    if !logged.is_new {
-        return;
-    }
-    let data = json!({
-        "thread_id": situation.thread_id,
-        "decision_id": logged.decision_id.to_string(),
-        "turn": situation.turn,
-        "seq": situation.seq,
-        "point": situation.point.into_str(),
-        "action": decision.action.into_str(),
-        "tier": decision.tier.map(|tier| tier.into_str()),
-        "percent_remaining": decision.percent_remaining,
-    });
-    events.publish(EventKind::PolicyDecided, data);
 }
 
 #[cfg(test)]

@@ -10,11 +10,10 @@ use longhaul_core::fold::{Fold, Place};
 use longhaul_core::policy::Policy;
 use longhaul_core::policy::replay::{Replay, Track};
 use longhaul_core::thread::Source;
-use longhaul_store::GaugeTable;
 
 use super::thread_state::Subject;
 use crate::config::Live;
-use crate::service::context::known::KnownWindow;
+use crate::service::context::known::{KnownWindow, WindowFacts};
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
@@ -47,22 +46,18 @@ impl ReplayWindow {
 }
 
 pub struct Replays {
-    gauges: GaugeTable,
-    snapshots: Arc<Snapshots>,
-    config: Live,
+    pub(in crate::service) windows: WindowFacts,
+    pub(in crate::service) snapshots: Arc<Snapshots>,
+    pub(in crate::service) config: Live,
 }
 
 impl Replays {
-    pub fn new((gauges, snapshots): (GaugeTable, Arc<Snapshots>), config: Live) -> Self {
-        Self { gauges, snapshots, config }
-    }
-
     /// Replays a thread under every policy.
     pub async fn report(&self, subject: &Subject) -> Result<ReplayReport, ServiceError> {
         let snapshot = self.snapshots.of(&subject.thread_id, None).await?;
         let config = self.config.now();
-        let of = (Some(subject.thread_id.as_str()), Some(snapshot.fold.as_ref()));
-        let known = KnownWindow::of(&self.gauges, config.clone(), of).await?;
+        let thread_id = Some(subject.thread_id.as_str());
+        let known = self.windows.of(thread_id, Some(&snapshot.fold)).await?;
         let file = snapshot.file;
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
         let window = ReplayWindow { asked: subject.context_window, known };

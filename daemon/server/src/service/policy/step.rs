@@ -6,14 +6,12 @@ use longhaul_core::policy::watcher::{self, Env, Event, Watcher};
 use longhaul_core::policy::{Point, Situation, replay};
 use longhaul_core::signal::Boundary;
 use longhaul_core::template::Texts;
-use longhaul_store::{DecisionEnd, PolicyTable, StoreError};
 
 use super::judge::{StepEffect, step_effect};
-use super::record::{NamedDecision, publish, row_of, watcher_of};
+use super::record::{NamedDecision, row_of};
 use super::thread_state::ThreadState;
-use crate::clock::Clock;
+use super::watcher_store::WatcherStore;
 use crate::config::Config;
-use crate::events::EventHub;
 use crate::service::error::ServiceError;
 
 /// Values that a client knows and the transcript lacks.
@@ -53,58 +51,53 @@ pub struct StepOutcome {
     pub named: Option<NamedDecision>,
 }
 
+/// The event for a watcher. `situation` gives the thread's situation at a point.
+pub(super) fn event_of(
+    event: ClientEvent,
+    state: &ThreadState,
+    situation: impl Fn(Point) -> Situation,
+) -> Event {
+    let ThreadState { fold, used, .. } = state;
+    match event {
+        ClientEvent::TurnEnded(turn) => Event::TurnEnded(turn.added(situation(Point::TurnEnd))),
+        ClientEvent::TurnSeen(turn) => Event::TurnSeen(turn.added(situation(Point::TurnEnd))),
+        ClientEvent::TurnEndedCompactOnly(turn) => {
+            Event::TurnEndedCompactOnly(turn.added(situation(Point::TurnEnd)))
+        }
+        ClientEvent::CompactOnlyEnded(made) => {
+            Event::CompactOnlyEnded { made: made.map(|tokens| tokens.unwrap_or(*used)) }
+        }
+        ClientEvent::MidTurn(turn) => Event::MidTurn(turn.added(situation(Point::MidTurn))),
+        ClientEvent::MidTurnCompactOnly(turn) => {
+            Event::MidTurnCompactOnly(turn.added(situation(Point::MidTurn)))
+        }
+        ClientEvent::Compacted(tokens_after, turn_end_follows) => {
+            Event::Compacted { tokens_after: tokens_after.unwrap_or(*used), turn_end_follows }
+        }
+        ClientEvent::CompactionFailed(reason) => {
+            Event::CompactionFailed { reason, compacted: replay::compacted(fold) }
+        }
+        ClientEvent::Resume => Event::Resume { compacted: replay::compacted(fold) },
+        ClientEvent::Other(event) => event,
+    }
+}
+
 pub(super) struct Stepping<'a> {
-    pub(super) policies: &'a PolicyTable,
-    pub(super) events: &'a EventHub,
+    pub(super) store: &'a WatcherStore,
     pub(super) config: &'a Config,
-    pub(super) clock: &'a Clock,
     pub(super) state: &'a ThreadState,
     pub(super) texts: &'a Texts,
     pub(super) scratch_file: String,
 }
 
 impl Stepping<'_> {
-    pub(super) fn event(&self, thread_id: &str, event: ClientEvent) -> Event {
-        let now_ms = self.clock.now_ms();
-        let ThreadState { fold, window, used } = self.state;
-        let situation =
-            |point| replay::situation(fold, (window, *used), thread_id, (now_ms, point));
-        match event {
-            ClientEvent::TurnEnded(turn) => Event::TurnEnded(turn.added(situation(Point::TurnEnd))),
-            ClientEvent::TurnSeen(turn) => Event::TurnSeen(turn.added(situation(Point::TurnEnd))),
-            ClientEvent::TurnEndedCompactOnly(turn) => {
-                Event::TurnEndedCompactOnly(turn.added(situation(Point::TurnEnd)))
-            }
-            ClientEvent::CompactOnlyEnded(made) => {
-                Event::CompactOnlyEnded { made: made.map(|tokens| tokens.unwrap_or(*used)) }
-            }
-            ClientEvent::MidTurn(turn) => Event::MidTurn(turn.added(situation(Point::MidTurn))),
-            ClientEvent::MidTurnCompactOnly(turn) => {
-                Event::MidTurnCompactOnly(turn.added(situation(Point::MidTurn)))
-            }
-            ClientEvent::Compacted(tokens_after, turn_end_follows) => {
-                Event::Compacted { tokens_after: tokens_after.unwrap_or(*used), turn_end_follows }
-            }
-            ClientEvent::CompactionFailed(reason) => {
-                Event::CompactionFailed { reason, compacted: replay::compacted(fold) }
-            }
-            ClientEvent::Resume => Event::Resume { compacted: replay::compacted(fold) },
-            ClientEvent::Other(event) => event,
-        }
-    }
-
     /// Steps the stored watcher, and stores the result.
-    pub(super) async fn take(
-        &self,
-        thread_id: &str,
-        event: Event,
-    ) -> Result<StepOutcome, ServiceError> {
-        let now_ms = self.clock.now_ms();
-        let policy = &self.config.policies.active;
+    pub(super) async fn take(&self, event: Event) -> Result<StepOutcome, ServiceError> {
+        let (thread_id, policy) = (self.state.thread_id.as_str(), &self.config.policies.active);
         let scratch_file = self.scratch_file.as_str();
-        let env = Env { policy, texts: self.texts, thread_id, scratch_file, now_ms };
-        let change = |found: Option<String>| {
-            let stepped = watcher::step(&env, watcher_of(found.as_deref()), event);
+        let change = |watcher: Watcher, now_ms: i64| {
+            let env = Env { policy, texts: self.texts, thread_id, scratch_file, now_ms };
+            let stepped = watcher::step(&env, watcher, event);
             let rows: Vec<_> = stepped
                 .decided
                 .iter()
@@ -113,37 +106,21 @@ impl Stepping<'_> {
                 .collect();
             (serde_json::to_string(&stepped.state).ok(), rows, stepped)
         };
-        let (stepped, logged) = self.policies.watcher_step((thread_id, now_ms), change).await?;
+        let (stepped, logged) = self.store.step(thread_id, change).await?;
         if let (Some((situation, decision)), Some(logged)) = (&stepped.decided, logged.first()) {
-            publish(self.events, situation, decision, *logged);
+            self.store.publish(situation, decision, *logged);
         }
         if let Some((trigger, why)) = &stepped.given_up {
-            self.note_given_up(thread_id, trigger.turn, why).await;
+            self.store.note_given_up(thread_id, trigger.turn, why).await;
         }
         let effects = stepped.effects.into_iter();
-        let effects =
-            effects.map(|effect| step_effect(effect, self.state, thread_id, self.texts)).collect();
+        let effects = effects.map(|effect| step_effect(effect, self.state, self.texts)).collect();
         let named = stepped.decided.map(|(_, decision)| NamedDecision {
             policy: policy.name.clone(),
             decision_id: logged.first().map(|logged| logged.decision_id),
             decision,
         });
         Ok(StepOutcome { watcher: stepped.state, effects, named })
-    }
-}
-
-impl Stepping<'_> {
-    /// Records with the decision why no compaction followed; the step itself is stored already.
-    async fn note_given_up(&self, thread_id: &str, turn: u64, why: &str) {
-        let ended = async {
-            if let Some(decision_id) = self.policies.decision_of_turn(thread_id, turn).await? {
-                self.policies.set_decision_end(decision_id, DecisionEnd::NotMade(why)).await?;
-            }
-            Ok::<_, StoreError>(())
-        };
-        if let Err(error) = ended.await {
-            tracing::warn!(%error, "cannot record why a decision led to no compaction");
-        }
     }
 }
 

@@ -20,6 +20,7 @@ pub struct Subject {
 
 /// A thread's state, gathered for a decision.
 pub(super) struct ThreadState {
+    pub(super) thread_id: String,
     pub(super) fold: Arc<Fold>,
     pub(super) window: Window,
     /// Tokens in it.

@@ -5,21 +5,19 @@ use std::sync::Arc;
 use longhaul_core::policy::forecast::{Course, Forecast, forecast};
 use longhaul_core::policy::settings::Mode;
 use longhaul_core::policy::watcher::{Effect, Event, Watcher};
-use longhaul_core::policy::{Point, Situation, decide, replay, scratch};
+use longhaul_core::policy::{Point, Situation, decide, scratch};
 use longhaul_core::signal::SignalEvent;
 use longhaul_core::template::TemplateGroup;
-use longhaul_store::PolicyTable;
 
 use super::adviser::Adviser;
 use super::judge::{StepEffect, judge, judges};
-use super::record::{NamedDecision, publish, row_of, watcher_of};
-use super::step::{ClientEvent, StepOutcome, Stepping};
-use super::surroundings::{CLIENT_WAIT, HOOK_WAIT, Surroundings};
-use super::thread_state::{Subject, ThreadState, is_live};
-use crate::clock::Clock;
+use super::record::{NamedDecision, row_of};
+use super::situations::Situations;
+use super::step::{ClientEvent, StepOutcome, Stepping, event_of};
+use super::surroundings::{CLIENT_WAIT, HOOK_WAIT};
+use super::thread_state::{Subject, ThreadState};
+use super::watcher_store::WatcherStore;
 use crate::config::Live;
-use crate::events::EventHub;
-use crate::service::context::{Contexts, UsageQuery};
 use crate::service::error::ServiceError;
 use crate::service::texts::TextStore;
 
@@ -35,27 +33,14 @@ pub struct Evaluation {
 }
 
 pub struct Watchers {
-    policies: PolicyTable,
-    events: EventHub,
-    contexts: Arc<Contexts>,
-    surroundings: Surroundings,
-    adviser: Arc<Adviser>,
-    texts: Arc<TextStore>,
-    config: Live,
-    clock: Clock,
+    pub(in crate::service) situations: Situations,
+    pub(in crate::service) store: WatcherStore,
+    pub(in crate::service) adviser: Arc<Adviser>,
+    pub(in crate::service) texts: Arc<TextStore>,
+    pub(in crate::service) config: Live,
 }
 
 impl Watchers {
-    pub fn new(
-        (policies, events, contexts): (PolicyTable, EventHub, Arc<Contexts>),
-        (surroundings, adviser): (Surroundings, Arc<Adviser>),
-        texts: Arc<TextStore>,
-        config: Live,
-        clock: Clock,
-    ) -> Self {
-        Self { policies, events, contexts, surroundings, adviser, texts, config, clock }
-    }
-
     /// How the active policy applies decisions.
     pub fn mode(&self) -> Mode {
         self.config.now().policies.active.mode
@@ -73,20 +58,16 @@ impl Watchers {
         point: Point,
         record: bool,
     ) -> Result<Evaluation, ServiceError> {
-        let state = self.state(&subject).await?;
-        let thread_id = subject.thread_id.as_str();
-        let now_ms = self.clock.now_ms();
-        let watcher = watcher_of(self.policies.watcher_get(thread_id).await?.as_deref());
-        let ThreadState { fold, window, used } = &state;
-        let situation = replay::situation(fold, (window, *used), thread_id, (now_ms, point));
-        let mut situation = watcher.complete(situation);
-        if subject.as_of.is_none() && is_live(state.fold.head().updated_at_ms, now_ms) {
+        let state = self.situations.state(&subject).await?;
+        let watcher = self.store.get(&subject.thread_id).await?;
+        let mut situation = watcher.complete(self.situations.of(&state, point));
+        if subject.as_of.is_none() && self.situations.is_live(&state) {
             // A caller that does not record spends nothing.
             let wait = match record {
                 true => self.config.now().repository.settings().timeout,
                 false => CLIENT_WAIT,
             };
-            self.surroundings.add_to(&mut situation, &state, wait, record).await;
+            self.situations.add_surroundings(&mut situation, &state, wait, record).await;
         }
         let config = self.config.now();
         let policies = &config.policies;
@@ -101,7 +82,7 @@ impl Watchers {
         if record && subject.as_of.is_none() {
             self.record(&situation, &mut named).await?;
         }
-        let policy = &policies.active;
+        let (policy, ThreadState { fold, window, .. }) = (&policies.active, &state);
         let meter = fold.meter();
         let course = Course {
             points: meter.points(),
@@ -125,20 +106,13 @@ impl Watchers {
         agent: Option<&str>,
         client_event: ClientEvent,
     ) -> Result<StepOutcome, ServiceError> {
-        let state = self.state(&subject).await?;
+        let state = self.situations.state(&subject).await?;
         let texts = self.texts.current(TemplateGroup::Policy);
         let scratch_file = scratch::path(agent, &subject.thread_id);
         let config = self.config.now();
-        let step = Stepping {
-            policies: &self.policies,
-            events: &self.events,
-            config: &config,
-            clock: &self.clock,
-            state: &state,
-            texts: &texts,
-            scratch_file,
-        };
-        let mut event = step.event(&subject.thread_id, client_event);
+        let (store, config, texts) = (&self.store, config.as_ref(), &texts);
+        let step = Stepping { store, config, state: &state, texts, scratch_file };
+        let mut event = event_of(client_event, &state, |point| self.situations.of(&state, point));
         let (wait, may_ask) = match &event {
             // The agent waits.
             Event::TurnSeen(_) | Event::MidTurnCompactOnly(_) => (HOOK_WAIT, false),
@@ -155,28 +129,28 @@ impl Watchers {
         | Event::MidTurnCompactOnly(situation) = &mut event
             && !is_ignored
         {
-            self.surroundings.add_to(situation, &state, wait, may_ask).await;
+            self.situations.add_surroundings(situation, &state, wait, may_ask).await;
         }
-        let mut stepped = step.take(&subject.thread_id, event).await?;
-        let asked = stepped.effects.iter().find_map(|asked| match &asked.effect {
-            Effect::AskJudgment { request_id, .. } => Some((request_id.clone(), asked.clone())),
+        let mut stepped = step.take(event).await?;
+        let question = stepped.effects.iter().find_map(|step| match &step.effect {
+            Effect::AskJudgment { request_id, .. } => Some((request_id.clone(), step.clone())),
             _ => None,
         });
-        let is_asked_here = |asked: &StepEffect| {
+        let is_asked_here = |question: &StepEffect| {
             // A client that can only compact does not judge: without a model there is no judgment.
-            judges(&config)
-                || matches!(&asked.effect, Effect::AskJudgment { trigger, .. } if trigger.compact_only)
+            judges(config)
+                || matches!(&question.effect, Effect::AskJudgment { trigger, .. } if trigger.compact_only)
         };
-        let Some((request_id, asked)) = asked.filter(|(_, asked)| is_asked_here(asked)) else {
+        let Some((request_id, question)) = question.filter(|(_, step)| is_asked_here(step)) else {
             return Ok(stepped);
         };
-        let judgment = match judges(&config) {
-            true => judge(&self.adviser, &asked).await,
+        let judgment = match judges(config) {
+            true => judge(&self.adviser, &question).await,
             false => None,
         };
         let answered = Event::Judged { request_id, judgment };
-        let next = step.take(&subject.thread_id, answered).await?;
-        stepped.effects.retain(|asked| !matches!(asked.effect, Effect::AskJudgment { .. }));
+        let next = step.take(answered).await?;
+        stepped.effects.retain(|step| !matches!(step.effect, Effect::AskJudgment { .. }));
         stepped.effects.extend(next.effects);
         stepped.watcher = next.watcher;
         Ok(stepped)
@@ -184,21 +158,7 @@ impl Watchers {
 
     /// The current state of a thread and its window.
     pub(super) async fn state(&self, subject: &Subject) -> Result<ThreadState, ServiceError> {
-        let usage = self
-            .contexts
-            .usage(UsageQuery {
-                thread_id: Some(subject.thread_id.clone()),
-                as_of: subject.as_of,
-                items: None,
-                model: subject.model.clone(),
-                context_window: subject.context_window,
-                auto_compact_limit: None,
-                resume: false,
-            })
-            .await?;
-        let not_found = || ServiceError::CheckpointNotFound(subject.thread_id.clone());
-        let fold = usage.fold.ok_or_else(not_found)?;
-        Ok(ThreadState { fold, window: usage.window, used: usage.used })
+        self.situations.state(subject).await
     }
 
     /// Logs the decisions, if any policy is at a tier.
@@ -219,11 +179,9 @@ impl Watchers {
                 row_of(policy, situation, &named.decision, &policies.active.name)
             })
             .collect();
-        let change = move |found: Option<String>| (found, rows, ());
-        let at = (situation.thread_id.as_str(), situation.at_ms);
-        let ((), logged) = self.policies.watcher_step(at, change).await?;
+        let logged = self.store.log(situation, rows).await?;
         if let (Some(in_force), Some(logged)) = (named.first(), logged.first()) {
-            publish(&self.events, situation, &in_force.decision, *logged);
+            self.store.publish(situation, &in_force.decision, *logged);
         }
         for (named, logged) in named.iter_mut().zip(logged) {
             named.decision_id = Some(logged.decision_id);

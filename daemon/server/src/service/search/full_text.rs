@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use longhaul_store::{SearchIndex, Store};
+use longhaul_store::{FileTable, PageTable, SearchIndex};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +25,8 @@ impl FullText {
     /// Starts the indexer and returns at once; the index is opened in the background.
     pub fn start(
         state_dir: &Path,
-        Store { files, pages, .. }: Store,
+        files: FileTable,
+        pages: PageTable,
         ingest: Arc<Ingest>,
         progress: Arc<IndexProgress>,
     ) -> Self {

@@ -52,7 +52,7 @@ impl Fixture {
             model: None,
             context_window: None,
         };
-        let recordings = &self.services.recordings;
+        let recordings = &self.services.thread.recordings;
         let opened = recordings.open(Key::New, opening).await.unwrap();
         let addition = |(n, item): (usize, &Value)| Addition {
             client_item_id: n.to_string(),

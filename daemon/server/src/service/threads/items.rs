@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use longhaul_core::item::{ItemRow, PAGE_ITEMS};
 use longhaul_core::search::item;
-use longhaul_store::{FileRow, PageTable, ThreadTable};
+use longhaul_store::FileRow;
 
+use super::Threads;
 use crate::archive::Archive;
 use crate::service::error::ServiceError;
 use crate::transcript::{Fallback, LineReader};
@@ -29,19 +30,19 @@ pub struct Items {
 
 /// At most `limit` items of a thread's current transcript.
 pub(super) async fn items(
-    (threads, pages, archive): (&ThreadTable, &PageTable, Arc<Archive>),
+    of: &Threads,
     thread_id: &str,
     range: ItemRange,
     limit: usize,
 ) -> Result<Items, ServiceError> {
-    let thread = threads.get(thread_id).await?;
+    let thread = of.threads.get(thread_id).await?;
     let file = thread.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?.file;
     let generation = file.cursor.generation;
     // Not all pages are full: the last one grows.
     let count = u32::try_from(limit / PAGE_ITEMS + 2).unwrap_or(u32::MAX);
     let mut rows = match range {
-        ItemRange::From(seq) => pages.rows_from(file.file_id, generation, seq, count).await?,
-        ItemRange::Last => pages.last_rows(file.file_id, generation, count).await?,
+        ItemRange::From(seq) => of.pages.rows_from(file.file_id, generation, seq, count).await?,
+        ItemRange::Last => of.pages.last_rows(file.file_id, generation, count).await?,
     };
     let more = range != ItemRange::Last && rows.len() > limit;
     match more {
@@ -50,6 +51,7 @@ pub(super) async fn items(
     }
     let end = rows.last().map_or(0, |row| row.seq + 1);
     let next_seq = if more { end } else { end.max(file.cursor.next_seq) };
+    let archive = Arc::clone(&of.archive);
     let rows = tokio::task::spawn_blocking(move || dated(&file, archive, rows)).await?;
     Ok(Items { rows, next_seq, more })
 }

@@ -13,6 +13,7 @@ use longhaul_core::model::Endpoint;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::super::input::NumberedItems;
 use super::super::record::Notice;
 use super::super::replacement::{Replacement, pins_notice, texts_of};
 use super::{Attempt, RungFailure, unseen_notice};
@@ -21,7 +22,7 @@ use crate::model::Remote;
 impl Attempt<'_> {
     pub(in super::super) async fn remote(
         &mut self,
-        (seqs, items): (&[u64], &[Box<RawValue>]),
+        NumberedItems { seqs, items }: &NumberedItems,
         form: Remote,
     ) -> Result<Replacement, RungFailure> {
         let items_read = classify(items);

@@ -11,8 +11,8 @@ use longhaul_core::compaction::summary::{
 use longhaul_core::model::{Answer, Endpoint, FaultKind};
 use longhaul_core::rollout::contextual::SUMMARY_OPENING;
 use longhaul_core::{text, tokens};
-use serde_json::value::RawValue;
 
+use super::super::input::NumberedItems;
 use super::super::record::Notice;
 use super::super::replacement::{Replacement, pins_notice, texts_of};
 use super::{Attempt, RungFailure, unseen_notice};
@@ -52,7 +52,7 @@ impl Attempt<'_> {
     /// A summary of the items, given with their lines; followed by the checkpoint's view if the strategy says so.
     pub(in super::super) async fn summary(
         &mut self,
-        (seqs, items): (&[u64], &[Box<RawValue>]),
+        NumberedItems { seqs, items }: &NumberedItems,
     ) -> Result<Replacement, RungFailure> {
         let mut items_read = classify(items);
         // A message that the person dropped is neither sent nor kept.

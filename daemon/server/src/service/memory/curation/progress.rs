@@ -98,7 +98,8 @@ impl Progress {
     pub(super) async fn ask(
         &mut self,
         models: &Models,
-        (choice, instructions): (&ModelChoice, &str),
+        choice: &ModelChoice,
+        instructions: &str,
         messages: &[ModelMessage],
     ) -> Result<ModelStep, CurationEnd> {
         self.check_bounds(messages)?;

@@ -1,0 +1,54 @@
+//! Keeps the result of a compaction: under the id of its step, in the log, and in the thread's transcript.
+
+use std::sync::Arc;
+
+use super::agent_steps::AgentSteps;
+use super::install::Installer;
+use super::log::{CompactionLog, Keeping};
+use super::record::Compaction;
+use super::request::Request;
+use crate::service::error::ServiceError;
+
+pub struct Records {
+    pub(in crate::service) agent_steps: AgentSteps,
+    pub(in crate::service) log: Arc<CompactionLog>,
+    pub(in crate::service) installer: Arc<Installer>,
+}
+
+impl Records {
+    /// Stores a compaction; no other step of an agent starts meanwhile.
+    pub(super) async fn keep(
+        &self,
+        compaction: &mut Compaction,
+        keeping: Keeping<'_>,
+    ) -> Result<(), ServiceError> {
+        let _recording = match keeping {
+            Keeping::OfStep(step) => Some(self.agent_steps.recording(step).await?),
+            Keeping::New | Keeping::OfJob(_) => None,
+        };
+        self.log.keep(compaction, keeping).await
+    }
+
+    /// Checks that the result can be installed, if the request says so.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadReadOnly`], or an I/O error.
+    pub(super) async fn check_install(&self, request: &Request) -> Result<(), ServiceError> {
+        match request.installs_in() {
+            Some(thread_id) => self.installer.check(thread_id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Installs a stored compaction, if its request said so.
+    ///
+    /// # Errors
+    /// The thread continued in a way that conflicts with the replacement, or an I/O error.
+    pub(super) async fn install(&self, compaction: &mut Compaction) -> Result<(), ServiceError> {
+        if let Some(thread_id) = compaction.thread_id.as_deref().filter(|_| compaction.install) {
+            let seq = self.installer.install(thread_id, compaction).await?;
+            compaction.installed_seq = Some(seq);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Reads the transcript of one thread for its extraction.
+//!
+//! It is read on a thread for blocking work; dropping the job stops it at the next line.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use longhaul_core::memory::Engine;
+use longhaul_core::memory::extract::{Extractor, ThreadRef};
+use longhaul_core::memory::input::{Collector, Question};
+use longhaul_store::{ExtractionRow, FileRow, ThreadRow, ThreadTable};
+
+use super::project::project_of;
+use super::publications::Publications;
+use super::reads::ReadCounter;
+use crate::clock::Clock;
+use crate::service::error::ServiceError;
+use crate::transcript::each_line;
+
+/// Version of the extraction. A change extracts all threads again.
+pub const EXTRACT_VERSION: u32 = 5;
+
+/// What a thread contains for memory.
+pub(super) struct ThreadReading {
+    /// The extraction without a model.
+    pub(super) extraction: ExtractionRow,
+    /// The question for a model; `None` if no person speaks in the thread, or without a request.
+    pub(super) question: Option<Question>,
+    /// Paths of memory files that the thread read since its last extraction.
+    pub(super) reads: Vec<String>,
+}
+
+pub struct ThreadReader {
+    pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) publications: Arc<Publications>,
+    pub(in crate::service) reads: ReadCounter,
+    pub(in crate::service) clock: Clock,
+}
+
+impl ThreadReader {
+    pub(super) async fn thread(&self, thread_id: &str) -> Result<ThreadRow, ServiceError> {
+        let missing = || ServiceError::ThreadNotFound(thread_id.to_owned());
+        let row = self.threads.get(thread_id).await?.ok_or_else(missing)?;
+        if row.file.gone_at_ms.is_some() { Err(missing()) } else { Ok(row) }
+    }
+
+    /// Reads the first `lines` of a thread. With `question_tokens`, the question for a model is collected, too.
+    pub(super) async fn read(
+        &self,
+        row: ThreadRow,
+        question_tokens: Option<u64>,
+        lines: u64,
+    ) -> Result<ThreadReading, ServiceError> {
+        let reads = self.reads.unseen(&row.thread_id).await;
+        let own = self.publications.newest().await?.own.clone();
+        let stop = StopOnDrop(Arc::default());
+        let stopped = Arc::clone(&stop.0);
+        let (path, thread_id) = (row.file.path.clone(), row.thread_id.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            let file = row.file;
+            let thread = thread_ref(row.thread_id, &file);
+            let mut collector =
+                question_tokens.map(|tokens| Collector::new(thread.clone(), own.clone(), tokens));
+            let mut extractor = Extractor::new(thread, own);
+            let next_seq = each_line(&file, |place, line| {
+                if place.line >= lines {
+                    return false;
+                }
+                extractor.line(place, line);
+                if let Some(collector) = &mut collector {
+                    collector.line(place, line);
+                }
+                !stopped.load(Ordering::Relaxed)
+            })?;
+            let question = collector.and_then(Collector::finish);
+            Ok((next_seq.min(lines), extractor.finish(), question))
+        });
+        let read = reading.await?;
+        let (next_seq, memory, question) =
+            read.map_err(|source| ServiceError::File { path, source })?;
+        let extraction = ExtractionRow {
+            thread_id,
+            next_seq,
+            version: EXTRACT_VERSION,
+            extracted_at_ms: self.clock.now_ms(),
+            uses: 0,
+            last_used_ms: None,
+            memory,
+            engine: Engine::Deterministic,
+            reason: None,
+        };
+        Ok(ThreadReading { extraction, question, reads })
+    }
+}
+
+fn thread_ref(thread_id: String, file: &FileRow) -> ThreadRef {
+    let cwd = file.head.as_ref().and_then(|head| head.cwd.as_deref());
+    ThreadRef { thread_id, source: file.source, project: cwd.and_then(project_of) }
+}
+
+/// Stops the reading thread when its job is dropped.
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,165 @@
+//! The services of `memory/*`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Parts;
+use crate::service::memory::{
+    Citations, Curation, CurationLog, CuratorProcess, Extraction, MemoryNotes, MemoryOverview,
+    MemoryReader, MemoryRuns, Publications, Publisher, ReadCounter, Scanner, SourceReader,
+    ThreadReader, Upkeep, Waves,
+};
+
+pub struct MemoryServices {
+    pub reader: Arc<MemoryReader>,
+    pub notes: Arc<MemoryNotes>,
+    pub citations: Arc<Citations>,
+    pub runs: Arc<MemoryRuns>,
+    pub overview: Arc<MemoryOverview>,
+    pub extraction: Arc<Extraction>,
+    pub publisher: Arc<Publisher>,
+    pub curation: Arc<Curation>,
+    pub curator: Arc<CuratorProcess>,
+    pub scanner: Arc<Scanner>,
+    pub upkeep: Upkeep,
+}
+
+impl Parts {
+    /// `socket` is this daemon's socket.
+    pub(in crate::service) fn memory(&self, socket: PathBuf) -> MemoryServices {
+        let Self { config, clock, store, ingest, jobs, .. } = self;
+        let (state_dir, events) = (&config.now().state_dir, self.events.clone());
+        let publications = Publications::new(store.generations.clone(), state_dir, events);
+        let publications = Arc::new(publications);
+        let scanner = Arc::new(Scanner {
+            threads: store.threads.clone(),
+            extractions: store.extractions.clone(),
+            notes: store.notes.clone(),
+            config: config.clone(),
+            clock: clock.clone(),
+        });
+        let citations = Arc::new(Citations {
+            uses: store.uses.clone(),
+            publications: publications.clone(),
+            clock: clock.clone(),
+        });
+        let publisher = self.publisher(&publications);
+        let curation = self.curation(&publisher);
+        let program = config.now().program();
+        let (of_curator, now) = (jobs.clone(), clock.clone());
+        let curator = CuratorProcess::new(curation.clone(), of_curator, &program, socket, now);
+        let runs = Arc::new(MemoryRuns {
+            scanner: scanner.clone(),
+            waves: self.waves(),
+            publications: publications.clone(),
+            ingest: ingest.clone(),
+            clock: clock.clone(),
+        });
+        let upkeep = Upkeep {
+            scanner: scanner.clone(),
+            runs: runs.clone(),
+            publisher: publisher.clone(),
+            ingest: ingest.clone(),
+            config: config.clone(),
+        };
+        MemoryServices {
+            reader: Arc::new(MemoryReader {
+                generations: store.generations.clone(),
+                publications: publications.clone(),
+                config: config.clone(),
+                clock: clock.clone(),
+            }),
+            notes: self.notes(&publisher),
+            overview: self.overview(&publications, &scanner),
+            extraction: self.extraction(&publications, &citations),
+            citations,
+            runs,
+            publisher,
+            curation,
+            curator: Arc::new(curator),
+            scanner,
+            upkeep,
+        }
+    }
+
+    fn publisher(&self, publications: &Arc<Publications>) -> Arc<Publisher> {
+        let sources = SourceReader {
+            extractions: self.store.extractions.clone(),
+            notes: self.store.notes.clone(),
+            curation: self.store.curation.clone(),
+            config: self.config.clone(),
+        };
+        let (jobs, clock) = (self.jobs.clone(), self.clock.clone());
+        Arc::new(Publisher::new(sources, publications.clone(), jobs, clock))
+    }
+
+    fn curation(&self, publisher: &Arc<Publisher>) -> Arc<Curation> {
+        let log = CurationLog { table: self.store.curation.clone(), clock: self.clock.clone() };
+        let (models, jobs) = (self.models.clone(), self.jobs.clone());
+        Arc::new(Curation::new(publisher.clone(), log, models, jobs, self.config.clone()))
+    }
+
+    fn waves(&self) -> Waves {
+        Waves {
+            extractions: self.store.extractions.clone(),
+            age: self.age(),
+            jobs: self.jobs.clone(),
+            config: self.config.clone(),
+            clock: self.clock.clone(),
+            events: self.events.clone(),
+        }
+    }
+
+    fn notes(&self, publisher: &Arc<Publisher>) -> Arc<MemoryNotes> {
+        Arc::new(MemoryNotes {
+            threads: self.store.threads.clone(),
+            extractions: self.store.extractions.clone(),
+            notes: self.store.notes.clone(),
+            publisher: publisher.clone(),
+            archive: self.archive.clone(),
+            clock: self.clock.clone(),
+        })
+    }
+
+    fn overview(
+        &self,
+        publications: &Arc<Publications>,
+        scanner: &Arc<Scanner>,
+    ) -> Arc<MemoryOverview> {
+        Arc::new(MemoryOverview {
+            extractions: self.store.extractions.clone(),
+            notes: self.store.notes.clone(),
+            curation: self.store.curation.clone(),
+            uses: self.store.uses.clone(),
+            jobs: self.jobs.clone(),
+            publications: publications.clone(),
+            scanner: scanner.clone(),
+        })
+    }
+
+    fn extraction(
+        &self,
+        publications: &Arc<Publications>,
+        citations: &Arc<Citations>,
+    ) -> Arc<Extraction> {
+        let Self { store, .. } = self;
+        let reader = ThreadReader {
+            threads: store.threads.clone(),
+            publications: publications.clone(),
+            reads: ReadCounter {
+                threads: store.threads.clone(),
+                extractions: store.extractions.clone(),
+                publications: publications.clone(),
+                citations: citations.clone(),
+            },
+            clock: self.clock.clone(),
+        };
+        Arc::new(Extraction {
+            reader,
+            extractions: store.extractions.clone(),
+            models: self.models.clone(),
+            jobs: self.jobs.clone(),
+            config: self.config.clone(),
+        })
+    }
+}

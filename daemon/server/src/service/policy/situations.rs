@@ -1,0 +1,61 @@
+//! Gathers the situation of a thread, the input of a decision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::policy::{Point, Situation, replay};
+
+use super::surroundings::Surroundings;
+use super::thread_state::{Subject, ThreadState, is_live};
+use crate::clock::Clock;
+use crate::service::context::{Contexts, UsageQuery};
+use crate::service::error::ServiceError;
+
+pub struct Situations {
+    pub(in crate::service) contexts: Arc<Contexts>,
+    pub(in crate::service) surroundings: Surroundings,
+    pub(in crate::service) clock: Clock,
+}
+
+impl Situations {
+    /// The current state of a thread and its window.
+    pub(super) async fn state(&self, subject: &Subject) -> Result<ThreadState, ServiceError> {
+        let usage = self
+            .contexts
+            .usage(UsageQuery {
+                thread_id: Some(subject.thread_id.clone()),
+                as_of: subject.as_of,
+                items: None,
+                model: subject.model.clone(),
+                context_window: subject.context_window,
+                auto_compact_limit: None,
+                resume: false,
+            })
+            .await?;
+        let not_found = || ServiceError::CheckpointNotFound(subject.thread_id.clone());
+        let fold = usage.fold.ok_or_else(not_found)?;
+        let thread_id = subject.thread_id.clone();
+        Ok(ThreadState { thread_id, fold, window: usage.window, used: usage.used })
+    }
+
+    /// The situation as far as the transcript shows it.
+    pub(super) fn of(&self, state: &ThreadState, point: Point) -> Situation {
+        let ThreadState { thread_id, fold, window, used } = state;
+        replay::situation(fold, (window, *used), thread_id, (self.clock.now_ms(), point))
+    }
+
+    /// Adds what no transcript has; see [`Surroundings::add_to`].
+    pub(super) async fn add_surroundings(
+        &self,
+        situation: &mut Situation,
+        state: &ThreadState,
+        wait: Duration,
+        may_ask: bool,
+    ) {
+        self.surroundings.add_to(situation, state, wait, may_ask).await;
+    }
+
+    pub(super) fn is_live(&self, state: &ThreadState) -> bool {
+        is_live(state.fold.head().updated_at_ms, self.clock.now_ms())
+    }
+}

@@ -153,6 +153,11 @@ pub struct UndoResult {
     pub reach: UndoReach,
     /// The program whose thread it is, as in `thread/list`.
     pub source: Option<String>,
+    /// Name of that program for people, such as `Claude Code`; present with `not_agent`.
+    pub agent: Option<String>,
+    /// A sentence that tells a person how to undo the compaction in the agent's open session; absent if the agent has
+    /// no way, and without `not_agent`.
+    pub session_hint: Option<String>,
     /// The thread; absent for given items.
     pub thread_id: Option<String>,
     /// The last compacted line: `thread/continue` with it as `as_of` continues from before the compaction.

@@ -25,7 +25,7 @@ pub struct OverviewResult {
     pub state: ArchiveState,
     /// Why it cannot be written, while that is so.
     pub problem: Option<String>,
-    /// Its folder.
+    /// The archive's folder, an absolute path.
     pub path: String,
     /// Its bytes on the disk.
     pub bytes: u64,
@@ -33,7 +33,7 @@ pub struct OverviewResult {
     pub text_bytes: u64,
     /// Bytes that are stored of these; chunks that texts share count once.
     pub stored_text_bytes: u64,
-    /// Archived threads.
+    /// Threads with at least one archived transcript.
     pub threads: u64,
     /// Archived transcripts; a thread may have several.
     pub transcripts: u64,
@@ -45,7 +45,7 @@ pub struct OverviewResult {
     pub oldest_at: Option<i64>,
     /// Oldest verification of any file (read whole, compared with its digest); absent if one was never verified.
     pub verified_at: Option<i64>,
-    /// Damaged files.
+    /// Files whose content does not match its digest.
     pub damaged: u64,
     /// Maximum bytes on disk.
     pub max_bytes: u64,
@@ -81,7 +81,7 @@ pub struct ArchiveList;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArchiveListParams {
-    /// Only this one.
+    /// Only the transcripts of this thread; absent: of all.
     pub thread_id: Option<String>,
     /// Only those whose transcript is gone.
     pub gone: Option<bool>,
@@ -107,7 +107,7 @@ pub struct ArchiveListResult {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArchivedThread {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// The program that wrote it.
     pub source: String,
@@ -152,9 +152,9 @@ pub struct VerifyParams {
 pub struct VerifyResult {
     /// Files that were read.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of the checked files.
     pub bytes: u64,
-    /// Damaged files.
+    /// Files whose content does not match its digest.
     pub damaged: u64,
     /// Threads that lost data: their transcripts are gone, too.
     pub damaged_threads: Vec<String>,
@@ -173,7 +173,7 @@ pub struct Restore;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ArchiveRestoreParams")]
 pub struct RestoreParams {
-    /// The thread.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// A file to write, an absolute path; absent: where its agent looks.
     pub to: Option<String>,
@@ -183,11 +183,11 @@ pub struct RestoreParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ArchiveRestoreResult")]
 pub struct RestoreResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// The file that was written.
     pub path: String,
-    /// Its bytes.
+    /// Length of the written file.
     pub bytes: u64,
     /// Whether its secrets were replaced when it was archived.
     pub redacted: bool,
@@ -206,7 +206,7 @@ pub struct Forget;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ArchiveForgetParams")]
 pub struct ForgetParams {
-    /// The thread.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
 }
 

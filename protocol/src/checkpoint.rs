@@ -36,7 +36,7 @@ pub struct CheckpointGet;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointGetParams {
-    /// Its whole id.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// As it was after the item of this seq; absent: as it is now.
     pub as_of: Option<u64>,
@@ -66,7 +66,7 @@ pub struct View;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointViewParams")]
 pub struct ViewParams {
-    /// Its whole id.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// Bounds of the sections.
     pub caps: Option<Caps>,

@@ -47,7 +47,7 @@ pub struct Run;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionRunParams")]
 pub struct RunParams {
-    /// A known thread.
+    /// Id of a thread, or a unique prefix of it; absent: `items` is given.
     pub thread_id: Option<String>,
     /// A history of the caller's own, in the Responses API item form.
     pub items: Option<Vec<Value>>,
@@ -166,7 +166,7 @@ pub struct Model {
     pub name: String,
     /// Tokens of its context window.
     pub context_window: Option<u64>,
-    /// Its provider.
+    /// Name of a provider in the daemon's configuration; absent: no model is asked.
     pub provider: Option<String>,
 }
 
@@ -222,9 +222,9 @@ impl Cost {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rung {
-    /// Its strategy.
+    /// The strategy that was tried or skipped.
     pub strategy: Strategy,
-    /// Its outcome.
+    /// Whether its result was used.
     pub outcome: RungOutcome,
     /// Why it was not used, a stable name such as `not_configured`.
     pub reason: Option<String>,

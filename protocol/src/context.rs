@@ -35,7 +35,7 @@ pub struct Estimate;
 pub struct EstimateParams {
     /// History items. Whitespace between JSON tokens does not count.
     pub items: Option<Vec<Box<RawValue>>>,
-    /// A text.
+    /// A text; absent: `items` is given.
     pub text: Option<String>,
     /// Counts with a real tokenizer, `o200k` or `cl100k`, instead of by size.
     pub tokenizer: Option<String>,

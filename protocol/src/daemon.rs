@@ -26,7 +26,7 @@ pub struct Initialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InitializeParams {
-    /// The calling program.
+    /// The calling program, for the daemon's log.
     pub client: ClientInfo,
     /// The revisions it speaks; absent: the oldest one.
     pub protocol: Option<RevisionRange>,
@@ -58,20 +58,20 @@ pub struct InitializeResult {
     pub capabilities: Vec<String>,
     /// The methods this connection may call.
     pub methods: Vec<String>,
-    /// The daemon's bounds.
+    /// Bounds that this daemon enforces.
     pub limits: Limits,
 }
 
 /// A running daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerInfo {
-    /// `longhauld`.
+    /// Always `longhauld`.
     pub name: String,
     /// The version of the program.
     pub version: String,
     /// Differs for each start of the daemon: a client that sees a new one reads its state again.
     pub instance_id: String,
-    /// Its process id.
+    /// Process id of the daemon.
     pub pid: u32,
 }
 
@@ -129,7 +129,7 @@ pub struct ReloadResult {
 /// A value that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigChange {
-    /// The key.
+    /// Dotted path of the key in the configuration file.
     pub key: String,
     /// The value until now.
     pub before: String,

@@ -48,7 +48,7 @@ pub struct Unsubscribe;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "EventUnsubscribeParams")]
 pub struct UnsubscribeParams {
-    /// Its id.
+    /// `subscription` of `event/subscribe`.
     pub subscription: String,
 }
 
@@ -66,7 +66,7 @@ pub struct UnsubscribeResult {
 pub struct NotificationParams {
     /// The subscription it belongs to.
     pub subscription: String,
-    /// The event.
+    /// One event of the subscription.
     pub result: Event,
 }
 

@@ -65,7 +65,7 @@ pub struct HistoryGet;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HistoryGetParams {
-    /// The thread.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// The history as it was after the item with this seq; absent: now.
     pub as_of: Option<u64>,
@@ -93,7 +93,7 @@ pub enum Opaque {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryGetResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// The seq of the last line in the history.
     pub seq: u64,
@@ -118,7 +118,7 @@ pub struct HistoryGetResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "HistoryBase")]
 pub struct Base {
-    /// What it is.
+    /// What the history starts from.
     pub kind: BaseKind,
     /// The line of the compaction; 0 for the start.
     pub seq: u64,
@@ -148,7 +148,7 @@ pub struct Origin {
     pub seq: u64,
     /// The kind, as in receipts.
     pub kind: String,
-    /// Tokens, estimated.
+    /// Tokens of the item, an estimate.
     pub tokens: u64,
     /// Returns the line at any later time.
     pub handle: Option<String>,

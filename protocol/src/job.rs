@@ -43,13 +43,13 @@ pub struct JobListResult {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
-    /// Its name, `kind/subject`.
+    /// `KIND/SUBJECT`; unique.
     pub job: String,
-    /// What it does.
+    /// `extract`, `consolidate`, `curate`, `compact`, `prune` or `reindex`.
     pub kind: String,
     /// Its subject: a thread, a compaction, or empty.
     pub subject: String,
-    /// Its state.
+    /// `queued`, `running`, `done`, `failed`, `dead` or `parked`.
     pub state: String,
     /// Claims of it so far.
     pub epoch: u64,
@@ -59,7 +59,7 @@ pub struct Job {
     pub priority: i32,
     /// Whether there is work requested after the last run started.
     pub is_pending: bool,
-    /// Who runs it.
+    /// Name of the worker that runs it; absent: nobody does.
     pub holder: Option<String>,
     /// Why it last failed, until it succeeds.
     pub failure: Option<String>,
@@ -84,14 +84,14 @@ pub struct JobGet;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobParams {
-    /// Its name, `kind/subject`.
+    /// `KIND/SUBJECT`, as in `job/list`.
     pub job: String,
 }
 
 /// A job and its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobGetResult {
-    /// The job.
+    /// Its row now.
     pub job: Job,
     /// Its events, oldest first; only the newest are kept.
     pub events: Vec<JobEvent>,
@@ -102,7 +102,7 @@ pub struct JobGetResult {
 pub struct JobEvent {
     /// When, Unix milliseconds.
     pub at: i64,
-    /// Its epoch then.
+    /// Claims of the job when it happened.
     pub epoch: u64,
     /// The state it entered.
     pub state: String,
@@ -152,6 +152,6 @@ pub struct Cancel;
 /// A job after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobResult {
-    /// The job.
+    /// Its row after the call.
     pub job: Job,
 }

@@ -110,7 +110,7 @@ pub struct Hit {
     pub path: String,
     /// First line, from 1.
     pub line_start: u64,
-    /// Last line.
+    /// Last line of the hit, from 1.
     pub line_end: u64,
     /// Thread it is from, where it is from one.
     pub thread_id: Option<String>,
@@ -120,7 +120,7 @@ pub struct Hit {
     pub at: i64,
     /// Larger is better; comparable within one answer.
     pub score: f64,
-    /// Its lines.
+    /// The lines of the file.
     pub text: Block<String>,
 }
 
@@ -158,9 +158,9 @@ pub struct MemoryListResult {
 pub struct MemoryFile {
     /// Path below the memory folder.
     pub path: String,
-    /// Bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// Lines.
+    /// Length of the file in lines.
     pub lines: u64,
     /// A person changed it since it was published.
     pub edited: bool,
@@ -194,13 +194,13 @@ pub struct ReadParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryReadResult")]
 pub struct ReadResult {
-    /// The file.
+    /// Below the folder of memory, with `/`.
     pub path: String,
-    /// First line.
+    /// First line of `text`, from 1.
     pub line_start: u64,
     /// Last line; one less than the first when there is none.
     pub line_end: u64,
-    /// The lines.
+    /// The lines as they stand in the file.
     pub text: Block<String>,
     /// The line to continue at; absent at the end.
     pub next_line: Option<u64>,

@@ -26,7 +26,7 @@ pub struct Append;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MessageHistoryAppendParams")]
 pub struct AppendParams {
-    /// Its text.
+    /// The message, at most `limit::MESSAGE_BYTES_MAX` bytes.
     pub text: String,
     /// The thread it was sent in.
     pub thread_id: Option<String>,
@@ -100,7 +100,7 @@ pub struct Message {
     pub source: String,
     /// The log that holds it.
     pub log_id: String,
-    /// Its number there.
+    /// Number of the message in its log, from 0.
     pub offset: u64,
     /// When it was sent, Unix milliseconds; Codex records whole seconds.
     pub at: i64,
@@ -119,7 +119,7 @@ pub struct Log {
     pub source: String,
     /// Its id, constant for one file.
     pub log_id: String,
-    /// The file.
+    /// The log's file, an absolute path.
     pub path: String,
     /// Number of the oldest prompt it holds.
     pub first: u64,

@@ -37,7 +37,7 @@ pub struct Evaluate;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyEvaluateParams")]
 pub struct EvaluateParams {
-    /// The thread.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// Absent: `turn_end`.
     pub point: Option<Point>,
@@ -67,7 +67,7 @@ pub enum Point {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyEvaluateResult")]
 pub struct EvaluateResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// Last line that is known.
     pub seq: u64,
@@ -81,7 +81,7 @@ pub struct EvaluateResult {
     pub decision: Decision,
     /// Decisions of the other policies, which are evaluated but not active.
     pub shadows: Vec<Decision>,
-    /// What to expect.
+    /// When the next tier is reached, if the thread goes on like this.
     pub forecast: Forecast,
     /// State of the watcher.
     pub watcher: Watcher,
@@ -120,7 +120,7 @@ pub struct Reason {
     pub rule: String,
     /// Whether it permits a compaction.
     pub passed: bool,
-    /// In words.
+    /// The finding in a sentence.
     pub text: String,
 }
 
@@ -133,7 +133,7 @@ pub struct Forecast {
     pub tokens_per_turn: u64,
     /// Turns until the window is full.
     pub turns_left: Option<u64>,
-    /// The next tier.
+    /// Name of the next tier; absent: the last one is reached.
     pub next_tier: Option<String>,
     /// Turns until it applies.
     pub turns_to_next_tier: Option<u64>,

@@ -72,7 +72,7 @@ pub struct ThreadSummary {
     pub created_at: i64,
     /// When it last grew, Unix milliseconds.
     pub updated_at: i64,
-    /// History items.
+    /// History items in its transcript.
     pub items: u64,
     /// Tokens of the history a model would see now, an estimate.
     pub tokens: u64,
@@ -111,7 +111,7 @@ pub struct ThreadSummary {
     /// The git branch it began on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// Who drives it.
+    /// Who gives the agent its requests.
     pub kind: ThreadKind,
     /// Why it cannot continue by itself, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +122,7 @@ pub struct ThreadSummary {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedThread {
-    /// The failure.
+    /// The error that the thread ends with.
     pub cause: BlockedCause,
     /// How many times in a row.
     pub failures: u32,
@@ -166,14 +166,14 @@ pub struct ThreadGet;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadGetParams {
-    /// Its whole id.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
 }
 
 /// One thread and its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadGetResult {
-    /// The thread.
+    /// Its row of `thread/list`.
     pub thread: ThreadSummary,
     /// Every transcript file that contains it (a compressed copy, an archived copy, a revert).
     pub files: Vec<ThreadFile>,
@@ -185,7 +185,7 @@ pub struct ThreadGetResult {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadFile {
-    /// The file.
+    /// The transcript, an absolute path.
     pub path: String,
     /// Its length in bytes when last seen, uncompressed.
     pub bytes: u64,
@@ -217,7 +217,7 @@ pub struct Sync;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadSyncParams")]
 pub struct SyncParams {
-    /// A known thread.
+    /// Id of a thread, or a unique prefix of it; absent: `path` is given.
     pub thread_id: Option<String>,
     /// A transcript file under a source, even a new one; an absolute path.
     pub path: Option<String>,

@@ -12,7 +12,11 @@ use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::view::{ViewCaps, ViewInputs, render};
 use longhaul_core::fold::{Fold, Place, Source};
+use longhaul_core::rollout::Body;
 use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate, is_claude};
+
+/// Lines at the start of a session from which its agent is recognised.
+const LINES_INSPECTED: usize = 20;
 
 #[derive(clap::Args)]
 pub(crate) struct EvalArgs {
@@ -72,7 +76,7 @@ pub(crate) fn run(options: &EvalArgs) -> anyhow::Result<()> {
             Some((session, bytes, fold)) if session == cut.session && bytes == cut.bytes.len() => {
                 fold
             }
-            _ => fold(cut.bytes),
+            _ => fold(cut.bytes)?,
         };
         let text = view(&fold, budget);
         if let Some(folder) = &options.views {
@@ -89,8 +93,27 @@ pub(crate) fn run(options: &EvalArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn fold(bytes: &[u8]) -> Fold {
-    let mut fold = Fold::new(if is_claude(bytes) { Source::Claude } else { Source::Codex });
+/// The agent that wrote a session, judging by its first lines.
+fn source_of(bytes: &[u8]) -> Result<Source, String> {
+    if is_claude(bytes) {
+        return Ok(Source::Claude);
+    }
+    let mut is_codex = false;
+    for line in bytes.split(|&byte| byte == b'\n').take(LINES_INSPECTED) {
+        (Source::Codex.spec().read)(line, true, &mut |entry| {
+            is_codex |= !matches!(entry.body, Body::Unknown | Body::Malformed);
+        });
+    }
+    match is_codex {
+        true => Ok(Source::Codex),
+        false => {
+            Err("a session of neither Codex nor Claude Code: remove it from the folder".into())
+        }
+    }
+}
+
+fn fold(bytes: &[u8]) -> Result<Fold, String> {
+    let mut fold = Fold::new(source_of(bytes)?);
     let mut offset = 0;
     for (number, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
         let whole = line.strip_suffix(b"\n").unwrap_or(line);
@@ -98,7 +121,7 @@ fn fold(bytes: &[u8]) -> Fold {
         fold.line(place, whole);
         offset += line.len() as u64;
     }
-    fold
+    Ok(fold)
 }
 
 fn view(fold: &Fold, budget_tokens: u64) -> String {

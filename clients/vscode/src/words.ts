@@ -141,14 +141,6 @@ export function checkedWords(checked: CheckedTree | null | undefined): string | 
   return `Working tree: ${[same, ...found].join("; ")}.`;
 }
 
-/** Agents by the source of their threads, and how to undo a compaction in their open session. */
-const AGENTS: Record<string, { name: string; open: (undone: CompactionUndoResult) => string }> = {
-  claude: { name: "Claude Code", open: () => "If the longhaul plugin compacted the open session, type /compact undo in it." },
-  codex: { name: "Codex", open: ({ compaction_id }) => `If the session is open in Codex, run \`longhaul undo ${compaction_id}\`.` },
-  gemini: { name: "Gemini CLI", open: () => "" },
-  opencode: { name: "OpenCode", open: () => "" },
-};
-
 /** Where an undo took effect, what to do in the open session, and the command that continues from before it. */
 export function undoneWords(undone: CompactionUndoResult): { words: string; command?: string } {
   const items = `${undone.history.length} items`;
@@ -156,10 +148,8 @@ export function undoneWords(undone: CompactionUndoResult): { words: string; comm
     const since = typeof undone.restored_seq === "number" ? ` since #${undone.restored_seq}` : "";
     return { words: `Undone: the old history of ${items} is in use again${since}.` };
   }
-  const agent = AGENTS[undone.source ?? ""];
-  const kept = `Undone in longhaul's records (${items}). ${agent?.name ?? "The agent"} keeps its own history, which is unchanged.`;
-  const open = agent?.open(undone);
-  const words = open ? `${kept} ${open}` : kept;
+  const kept = `Undone in longhaul's records (${items}). ${undone.agent ?? "The agent"} keeps its own history, which is unchanged.`;
+  const words = undone.session_hint ? `${kept} ${undone.session_hint}` : kept;
   if (!undone.thread_id || typeof undone.seq !== "number") return { words };
   const command = `longhaul continue ${undone.thread_id} --as-of ${undone.seq} --max-tokens 16000`;
   return { words: `${words} To continue from before the compaction in a new thread: ${command}`, command };

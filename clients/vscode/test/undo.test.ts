@@ -10,13 +10,12 @@ const undone = { compaction_id: "cmp_1", history: [{}, {}], thread_id: "t1", seq
 const COMMAND = "longhaul continue t1 --as-of 747 --max-tokens 16000";
 
 test("for an agent with its own history, the message says what to type in its session", () => {
-  for (const [source, words] of [
-    ["claude", "Claude Code keeps its own history, which is unchanged. If the longhaul plugin compacted the open session, type /compact undo in it."],
-    ["codex", "If the session is open in Codex, run `longhaul undo cmp_1`."],
-    ["gemini", "Gemini CLI keeps its own history"],
-    ["new-agent", "The agent keeps its own history"],
+  for (const [agent, session_hint, words] of [
+    ["Claude Code", "Type /compact undo in it.", "Claude Code keeps its own history, which is unchanged. Type /compact undo in it."],
+    ["Gemini CLI", undefined, "Gemini CLI keeps its own history, which is unchanged. To continue"],
+    [undefined, undefined, "The agent keeps its own history"],
   ] as const) {
-    const result = undoneWords({ ...undone, reach: "not_agent", source });
+    const result = undoneWords({ ...undone, reach: "not_agent", agent, session_hint });
     assert.ok(result.words.includes(words) && result.words.endsWith(COMMAND), result.words);
     assert.equal(result.command, COMMAND);
   }

@@ -201,6 +201,7 @@ async fn a_thread_whose_agent_is_working_is_left_alone() {
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let error = client.call::<Continue>(params(THREAD)).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::ThreadBusy, Retry::Backoff));
+    assert_eq!(error.data.unwrap().detail, Some(serde_json::json!({ "agents": ["claude"] })));
     let elsewhere = ContinueParams { to: Some("claude".to_owned()), ..params(THREAD) };
     client.call::<Continue>(elsewhere).await.unwrap();
     drop(lock);

@@ -26,7 +26,7 @@ pub struct Choose;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointChooseParams")]
 pub struct ChooseParams {
-    /// Its whole id.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// Into every view, or into none.
     pub action: ChoiceAction,
@@ -92,7 +92,7 @@ pub struct Choices;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointChoicesParams")]
 pub struct ChoicesParams {
-    /// Its whole id.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
 }
 
@@ -120,9 +120,9 @@ pub struct Unchoose;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointUnchooseParams")]
 pub struct UnchooseParams {
-    /// Its whole id.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
-    /// The choice's id.
+    /// `choice_id` of `checkpoint/choices`.
     pub choice_id: String,
 }
 
@@ -130,6 +130,6 @@ pub struct UnchooseParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CheckpointUnchooseResult")]
 pub struct UnchooseResult {
-    /// The removed choice.
+    /// The choice as it was.
     pub choice: Choice,
 }

@@ -18,14 +18,14 @@ use super::{Dependency, Evidence, PlanStep};
 #[serde(rename_all(serialize = "camelCase", deserialize = "snake_case"))]
 #[schemars(deny_unknown_fields)]
 pub struct CheckpointV1 {
-    /// 1.
+    /// Always 1.
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     /// Last line of the transcript that is folded into it.
     pub seq: u64,
     /// The person's last request.
     pub task: Option<ExportedTask>,
-    /// The plan.
+    /// Empty if the agent made none.
     pub plan: ExportedPlan,
     /// Decisions that are not superseded, oldest first.
     pub decisions: Vec<ExportedDecision>,
@@ -41,9 +41,9 @@ pub struct CheckpointV1 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExportedTask {
-    /// Its text.
+    /// The request, redacted.
     pub text: String,
-    /// The message.
+    /// The message with the request.
     pub evidence: Evidence,
 }
 
@@ -66,13 +66,13 @@ pub struct ExportedPlan {
 #[serde(rename_all(serialize = "camelCase", deserialize = "snake_case"))]
 #[schemars(deny_unknown_fields)]
 pub struct ExportedDecision {
-    /// Names it.
+    /// Unique in the checkpoint; chosen by who recorded it.
     pub decision_id: String,
     /// What it is about.
     pub topic: Option<String>,
-    /// What was decided.
+    /// What was decided, in a sentence.
     pub decision: String,
-    /// Why.
+    /// The reason, in a sentence.
     pub rationale: String,
     /// The decision it replaced.
     pub supersedes: Option<String>,
@@ -88,7 +88,7 @@ pub struct ExportedDecision {
 pub struct ExportedArtifact {
     /// The path or the command line.
     pub uri: String,
-    /// What it is.
+    /// What `uri` names.
     pub kind: ArtifactKind,
     /// Its content as the host saw it.
     pub hash: Option<String>,
@@ -113,7 +113,7 @@ pub enum ArtifactKind {
 #[serde(rename_all(serialize = "camelCase", deserialize = "snake_case"))]
 #[schemars(deny_unknown_fields)]
 pub struct ExportedFact {
-    /// The statement.
+    /// The statement, redacted.
     pub value: String,
     /// Where it comes from.
     pub evidence: Evidence,

@@ -24,9 +24,9 @@ pub struct Apply;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointApplyParams")]
 pub struct ApplyParams {
-    /// Its whole id.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
-    /// The update.
+    /// One change; several are several calls.
     pub update: Update,
     /// The seq the caller made the update from; absent: any.
     pub expected_seq: Option<u64>,
@@ -93,7 +93,7 @@ pub struct PlanUpdate {
 pub struct PlanStep {
     /// Unique in the plan.
     pub id: String,
-    /// What to do.
+    /// What to do, in a sentence.
     pub text: String,
 }
 
@@ -102,13 +102,13 @@ pub struct PlanStep {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionUpdate {
-    /// Names it.
+    /// Unique in the thread; a decision with the same id is replaced.
     pub decision_id: String,
     /// What it is about.
     pub topic: Option<String>,
-    /// What was decided.
+    /// What was decided, in a sentence.
     pub decision: String,
-    /// Why.
+    /// The reason, in a sentence.
     pub rationale: String,
     /// The id of the decision this one replaces.
     pub supersedes: Option<String>,
@@ -120,9 +120,9 @@ pub struct DecisionUpdate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactUpdate {
-    /// Names it.
+    /// Unique in the thread; a fact with the same key is replaced.
     pub key: String,
-    /// The statement.
+    /// What is true, in a sentence.
     pub value: String,
     /// Where it comes from.
     pub evidence: Evidence,
@@ -181,6 +181,6 @@ pub struct ApplyResult {
     pub rule: Option<String>,
     /// How to fix it.
     pub hint: Option<String>,
-    /// The current seq.
+    /// Seq of the thread's last line, for `expected_seq` of the next update.
     pub seq: u64,
 }

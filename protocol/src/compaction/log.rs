@@ -39,7 +39,7 @@ pub struct CompactionListResult {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionSummary {
-    /// Its id.
+    /// Id of the compaction.
     pub compaction_id: String,
     /// The thread it was made of; absent for given items.
     pub thread_id: Option<String>,
@@ -49,9 +49,9 @@ pub struct CompactionSummary {
     pub strategy_used: Strategy,
     /// When in the thread.
     pub phase: Phase,
-    /// Who asked.
+    /// Whether a person or a program asked.
     pub trigger: Trigger,
-    /// Why.
+    /// What the caller named as the cause.
     #[serde(default)]
     pub reason: Reason,
     /// Tokens of the history.
@@ -78,7 +78,7 @@ pub struct CompactionGet;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionGetParams {
-    /// Its whole id.
+    /// Id of the compaction, or a unique prefix of it.
     pub compaction_id: String,
 }
 
@@ -111,7 +111,7 @@ pub struct Undo;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionUndoParams")]
 pub struct UndoParams {
-    /// Its whole id.
+    /// Id of the compaction, or a unique prefix of it.
     pub compaction_id: String,
 }
 
@@ -136,7 +136,7 @@ pub enum UndoReach {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionUndoResult")]
 pub struct UndoResult {
-    /// The compaction.
+    /// Id of the compaction.
     pub compaction_id: String,
     /// When it was first undone, Unix milliseconds.
     pub undone_at: i64,
@@ -148,11 +148,16 @@ pub struct UndoResult {
     pub complete: bool,
     /// The line of the thread that restored its history, if the compaction was installed.
     pub restored_seq: Option<u64>,
-    /// What it changed.
+    /// Where the old history is in effect again.
     #[serde(default)]
     pub reach: UndoReach,
     /// The program whose thread it is, as in `thread/list`.
     pub source: Option<String>,
+    /// Name of that program for people, such as `Claude Code`; present with `not_agent`.
+    pub agent: Option<String>,
+    /// A sentence that tells a person how to undo the compaction in the agent's open session; absent if the agent has
+    /// no way, and without `not_agent`.
+    pub session_hint: Option<String>,
     /// The thread; absent for given items.
     pub thread_id: Option<String>,
     /// The last compacted line: `thread/continue` with it as `as_of` continues from before the compaction.

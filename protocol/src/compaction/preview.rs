@@ -25,7 +25,7 @@ pub struct Preview;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionPreviewParams")]
 pub struct PreviewParams {
-    /// Its whole id.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// Absent: `auto`.
     pub strategy: Option<Strategy>,
@@ -47,9 +47,9 @@ pub struct PreviewParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionPreviewResult")]
 pub struct PreviewResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
-    /// The current seq.
+    /// Seq of the thread's last line.
     pub seq: u64,
     /// What a run would try first.
     pub strategy: Strategy,
@@ -57,7 +57,7 @@ pub struct PreviewResult {
     pub question: Option<Question>,
     /// Maximum tokens of the view.
     pub max_tokens: u64,
-    /// The view.
+    /// The text that would replace the dropped items.
     pub view: Block<String>,
     /// Its sections in their order, with their cost.
     pub parts: Vec<ViewPart>,
@@ -86,9 +86,9 @@ pub struct PreviewResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionQuestion")]
 pub struct Question {
-    /// Its provider.
+    /// The provider's name in the daemon's configuration.
     pub provider: String,
-    /// Its name.
+    /// The model's name at its provider.
     pub model: String,
     /// Maximum tokens of the first request, an estimate.
     pub input_tokens: u64,
@@ -106,7 +106,7 @@ pub struct Question {
 pub struct ViewPart {
     /// Its title, such as `REPORTS`.
     pub name: String,
-    /// Lines below it.
+    /// Lines below its heading.
     pub lines: u64,
     /// Its tokens, an estimate.
     pub tokens: u64,
@@ -118,7 +118,7 @@ pub struct ViewPart {
 pub struct ViewLine {
     /// The title of its section.
     pub part: String,
-    /// Its text.
+    /// The line as the view has it.
     pub text: String,
     /// Its tokens, an estimate.
     pub tokens: u64,
@@ -144,9 +144,9 @@ pub struct PreviewItem {
 /// Items of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KindTotal {
-    /// What they are.
+    /// Kind of item, as in a receipt.
     pub kind: String,
-    /// How many.
+    /// Items of this kind.
     pub items: u64,
     /// Their tokens, an estimate.
     pub tokens: u64,

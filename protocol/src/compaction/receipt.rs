@@ -57,7 +57,7 @@ pub struct Totals {
 /// Items and their tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Total {
-    /// Items.
+    /// Items, each counted once.
     pub items: u64,
     /// Their tokens, an estimate.
     pub tokens: u64,

@@ -20,7 +20,7 @@ pub struct Should;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionShouldParams")]
 pub struct ShouldParams {
-    /// A known thread.
+    /// Id of a thread, or a unique prefix of it; absent: `items` is given.
     pub thread_id: Option<String>,
     /// Items about to be added to the thread, or without one a history of the caller's own.
     pub items: Option<Vec<Value>>,
@@ -45,7 +45,7 @@ pub struct ShouldParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionShouldResult")]
 pub struct ShouldResult {
-    /// Whether to compact.
+    /// Whether to compact now.
     pub compact: bool,
     /// `context_limit`, `model_downshift`, `under_limit`, `no_follow_up` or `switched_off`.
     pub reason: String,

@@ -35,7 +35,7 @@ pub struct Cancel;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionCancelParams")]
 pub struct CancelParams {
-    /// Its id.
+    /// Id of the compaction, or a unique prefix of it.
     pub compaction_id: String,
 }
 

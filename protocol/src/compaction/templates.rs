@@ -38,7 +38,7 @@ pub struct TemplateUsed {
     pub name: String,
     /// Digest of the text before its placeholders were filled.
     pub digest: String,
-    /// Its owner.
+    /// Where the text comes from.
     pub source: TemplateSource,
 }
 

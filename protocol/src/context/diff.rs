@@ -62,13 +62,13 @@ pub struct DiffResult {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextSettings")]
 pub struct Settings {
-    /// Where it works.
+    /// Folders, date, time zone and network of the agent.
     pub environment: Option<Environment>,
     /// What it may do.
     pub permissions: Option<Permissions>,
     /// How it works with the person.
     pub collaboration_mode: Option<CollaborationMode>,
-    /// Its personality.
+    /// The personality the person chose; absent: none.
     pub personality: Option<Personality>,
     /// Which model it is.
     pub model: Option<Model>,
@@ -101,7 +101,7 @@ pub struct Environment {
 pub struct WorkingFolder {
     /// Name, where there are several.
     pub id: Option<String>,
-    /// The folder.
+    /// The folder, an absolute path.
     pub cwd: String,
     /// The shell; a change of it alone is not sent.
     pub shell: Option<String>,
@@ -111,10 +111,10 @@ pub struct WorkingFolder {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Hosts allowed.
+    /// Names of hosts that commands may reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
-    /// Hosts denied.
+    /// Names of hosts that commands may not reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
 }
@@ -129,7 +129,7 @@ pub struct Permissions {
     /// As `on-request`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub approval_policy: String,
-    /// Text about both.
+    /// What tells the model about profile and approvals; absent: nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
 }
@@ -146,7 +146,7 @@ pub struct CollaborationMode {
     pub model: Option<String>,
     /// The reasoning effort it asks for.
     pub effort: Option<String>,
-    /// Its text.
+    /// What tells the model about the mode; absent: nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
 }
@@ -155,10 +155,10 @@ pub struct CollaborationMode {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Personality {
-    /// Its name.
+    /// Name of the personality; absent: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its text.
+    /// What tells the model about it; absent: nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
 }
@@ -168,10 +168,10 @@ pub struct Personality {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextModel")]
 pub struct Model {
-    /// Its name.
+    /// As the provider names it, such as `gpt-5.5`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its own instructions.
+    /// What the model's own instructions say; absent: nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
 }

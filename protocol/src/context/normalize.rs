@@ -16,7 +16,7 @@ pub struct Normalize;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextNormalizeParams")]
 pub struct NormalizeParams {
-    /// History items.
+    /// History items in the Responses API form.
     pub items: Vec<Box<RawValue>>,
     /// Modalities the model accepts, such as `text` and `image`; without `image`, images become a sentence.
     /// Absent: everything.

@@ -17,7 +17,7 @@ pub struct Truncate;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextTruncateParams")]
 pub struct TruncateParams {
-    /// A text.
+    /// A text; absent: `items` is given.
     pub text: Option<String>,
     /// History items, cut as they are recorded: outputs of tools, with a fifth of head-room.
     pub items: Option<Vec<Value>>,
@@ -45,7 +45,7 @@ pub struct TruncatePolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TruncateMode {
-    /// Four bytes each.
+    /// Tokens of four bytes each.
     Tokens,
     /// Bytes.
     Bytes,

@@ -20,9 +20,9 @@ pub struct Usage;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextUsageParams")]
 pub struct UsageParams {
-    /// A thread.
+    /// Id of a thread, or a unique prefix of it; absent: `items` is given.
     pub thread_id: Option<String>,
-    /// History items.
+    /// History items in the Responses API form; absent: `thread_id` is given.
     pub items: Option<Vec<Value>>,
     /// Name of the model; absent: the one the thread names.
     pub model: Option<String>,
@@ -45,15 +45,15 @@ pub struct UsageResult {
     pub thread_id: Option<String>,
     /// Line of the thread it is the state of.
     pub seq: Option<u64>,
-    /// The model.
+    /// Name of the model that the window is of; absent: unknown.
     pub model: Option<String>,
-    /// The sizes.
+    /// Sizes of the history and its parts.
     pub tokens: UsageTokens,
     /// Estimated tokens by kind: `system`, `user`, `assistant`, `tool_calls`,
     /// `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`; kinds without any
     /// are left out.
     pub by_kind: BTreeMap<String, u64>,
-    /// The window.
+    /// The model's window, and where it compacts.
     pub window: Window,
     /// How the window filled over time; only for a thread.
     pub timeline: Option<Timeline>,
@@ -96,7 +96,7 @@ pub struct UsageTokens {
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
-    /// The whole window.
+    /// Tokens of the whole window.
     pub tokens: u64,
     /// Its source: `request`, `config`, `running_agent` (reported in `thread/sync`), `transcript`, `agent` (the user, in the agent's own configuration),
     /// `agent_compaction` (the size at which the agent compacted by itself) or `model_table`; for a guess `observed`
@@ -121,7 +121,7 @@ pub struct Window {
 /// How full the window was, line after line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Timeline {
-    /// Turns started.
+    /// Turns that were started.
     pub turns: u64,
     /// At most 192 points of the transcript, oldest first.
     pub points: Vec<TimelinePoint>,
@@ -132,7 +132,7 @@ pub struct Timeline {
 /// How full the window was at a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelinePoint {
-    /// The line.
+    /// Seq of the line.
     pub seq: u64,
     /// Turns started until then.
     pub turn: u64,
@@ -143,10 +143,10 @@ pub struct TimelinePoint {
 /// A compaction the thread's own program made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimelineCompaction {
-    /// The line.
+    /// Seq of the compaction's line.
     pub seq: u64,
-    /// Tokens before.
+    /// Tokens of the history before it.
     pub before: u64,
-    /// Tokens after.
+    /// Tokens of the history after it.
     pub after: u64,
 }

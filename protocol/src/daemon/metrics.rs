@@ -16,7 +16,7 @@ pub struct MetricsResult {
     pub uptime_ms: u64,
     /// Every method that was called, sorted by name.
     pub methods: Vec<MethodMetrics>,
-    /// Requests in progress.
+    /// Requests that are not answered yet.
     pub in_flight: u64,
     /// Open connections, this one included.
     pub connections: u64,
@@ -36,29 +36,29 @@ pub struct MetricsResult {
 /// microseconds, accurate to 1 %.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MethodMetrics {
-    /// Its name.
+    /// Name on the wire, `namespace/verb`.
     pub method: String,
     /// Calls that were answered.
     pub calls: u64,
     /// Those of them that were answered with an error.
     pub errors: u64,
-    /// The median.
+    /// Median, in microseconds.
     pub p50_us: u64,
-    /// The 99th percentile.
+    /// 99th percentile, in microseconds.
     pub p99_us: u64,
-    /// The maximum.
+    /// Maximum, in microseconds.
     pub max_us: u64,
 }
 
 /// Resource use of the daemon's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessMetrics {
-    /// Memory held now.
+    /// Memory that the process holds now.
     pub resident_bytes: u64,
-    /// Peak memory.
+    /// Most memory that the process has held.
     pub resident_peak_bytes: u64,
     /// Processor time of all threads, in milliseconds.
     pub cpu_ms: u64,
-    /// Threads now.
+    /// Threads of the process now.
     pub threads: u64,
 }

@@ -15,7 +15,7 @@ pub struct StatusResult {
     pub version: String,
     /// The newest protocol revision it speaks.
     pub protocol: u32,
-    /// Its process id.
+    /// Process id of the daemon.
     pub pid: u32,
     /// Differs for each start of the daemon.
     pub instance_id: String,
@@ -27,7 +27,7 @@ pub struct StatusResult {
     pub socket: String,
     /// The folder that holds its database and runtime files.
     pub state_dir: String,
-    /// Its database.
+    /// The database and its last repair.
     pub store: StoreStatus,
     /// The folders it reads transcripts from.
     pub sources: Vec<SourceStatus>,
@@ -37,7 +37,7 @@ pub struct StatusResult {
     pub search: IndexStatus,
     /// Open connections, this one included.
     pub connections: u64,
-    /// Requests answered.
+    /// Requests answered since the start.
     pub requests: u64,
     /// Requests or tasks that crashed; each has an entry in the log.
     pub panics: u64,
@@ -62,7 +62,7 @@ pub struct CompactionsStatus {
     pub requests: u64,
     /// Tokens of these requests, input and answers.
     pub tokens: u64,
-    /// Milliseconds, together.
+    /// Milliseconds of all of them together.
     pub duration_ms: u64,
     /// Tokens of the compacted histories, an estimate: what requests of their agents would have sent.
     pub history_tokens: u64,
@@ -81,7 +81,7 @@ pub struct CompactionsStatus {
 pub struct ModelStatus {
     /// Its provider, as configured.
     pub provider: String,
-    /// Its name.
+    /// The model's name at its provider.
     pub name: String,
     /// Tasks that another model, or another effort, is configured for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -108,7 +108,7 @@ pub struct TaskModelStatus {
     pub task: String,
     /// Its provider, as configured.
     pub provider: String,
-    /// Its name.
+    /// The model's name at its provider.
     pub name: String,
     /// Reasoning effort; absent: the provider's default.
     pub effort: Option<String>,
@@ -118,7 +118,7 @@ pub struct TaskModelStatus {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoreStatus {
-    /// Its file.
+    /// The database file, an absolute path.
     pub path: String,
     /// The version of its tables.
     pub schema_version: u32,
@@ -131,14 +131,14 @@ pub struct StoreStatus {
 /// What was recovered from a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SalvageStatus {
-    /// Accepted updates.
+    /// Accepted updates of checkpoints.
     pub updates: u64,
-    /// Compactions.
+    /// Compactions with their receipts.
     pub compactions: u64,
     /// Rows of the model ledger.
     #[serde(default)]
     pub model_usage: u64,
-    /// Jobs.
+    /// Rows of the job table.
     #[serde(default)]
     pub jobs: u64,
     /// Whether nothing was lost.
@@ -150,7 +150,7 @@ pub struct SalvageStatus {
 pub struct SourceStatus {
     /// The program that writes there: `codex`, `claude`, `longhaul`.
     pub source: String,
-    /// The folder.
+    /// The folder, an absolute path.
     pub root: String,
     /// Whether it exists and can be read.
     pub exists: bool,
@@ -176,7 +176,7 @@ pub struct IngestStatus {
     pub bytes_total: u64,
     /// When all folders were last scanned, Unix milliseconds; absent before the first time.
     pub last_scan_at: Option<i64>,
-    /// Lines read.
+    /// Lines read of all transcripts.
     pub lines: u64,
     /// Lines that are not one JSON object. If a line has several, each is read.
     pub malformed: u64,
@@ -201,7 +201,7 @@ pub enum IngestState {
 /// A file that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IngestError {
-    /// The file.
+    /// The transcript, an absolute path.
     pub path: String,
     /// What the system said.
     pub message: String,

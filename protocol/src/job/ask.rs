@@ -21,7 +21,7 @@ pub struct Ask;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobAskParams")]
 pub struct AskParams {
-    /// The job's name.
+    /// `KIND/SUBJECT` of the claimed job.
     pub job: String,
     /// The token of the claim.
     pub token: String,
@@ -33,9 +33,9 @@ pub struct AskParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskMessage {
-    /// Who says it.
+    /// Whether the worker or the model wrote it.
     pub role: AskRole,
-    /// Its text.
+    /// The message as it was sent.
     pub text: Raw<String>,
 }
 
@@ -65,14 +65,14 @@ pub struct AskResult {
 pub enum AskStep {
     /// Tools to run in order.
     Calls {
-        /// The tools.
+        /// In the order in which to run them.
         calls: Vec<FileCall>,
         /// Whether the files are finished after them.
         done: bool,
     },
     /// The answer is not a step: tell the model why, and ask again.
     Unreadable {
-        /// Why.
+        /// What is wrong with the answer, in a sentence for the model.
         reason: String,
     },
 }
@@ -80,9 +80,9 @@ pub enum AskStep {
 /// One call of a file tool; unused arguments are empty or 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileCall {
-    /// Which tool.
+    /// The tool to run.
     pub tool: FileTool,
-    /// File or folder.
+    /// File or folder below the folder of memory, with `/`.
     pub path: Raw<String>,
     /// Text to write, to find, or to be replaced.
     pub text: Raw<String>,

@@ -38,7 +38,7 @@ pub enum WorkInput {
 pub struct WorkFile {
     /// Below the folder of memory, with `/`.
     pub path: String,
-    /// All of it.
+    /// The whole content of the file.
     pub text: Raw<String>,
 }
 
@@ -50,12 +50,12 @@ pub enum WorkResult {
     Extract {
         /// As in the input.
         lines: u64,
-        /// What was learned.
+        /// What the thread teaches.
         answer: ExtractAnswer,
     },
     /// Of a `curate` job: the files to publish. The daemon accepts them only if known entries support every line.
     Curate {
-        /// All of them.
+        /// All files of memory, changed or not.
         files: Vec<WorkFile>,
     },
 }
@@ -82,7 +82,7 @@ pub struct ExtractAnswer {
 pub struct ExtractLearning {
     /// `constraint`, `preference`, `correction`, `note`, `fix`, `command`, `fact` or `co_change`.
     pub kind: String,
-    /// In a sentence.
+    /// What was learned, in one sentence.
     pub text: String,
     /// The line that supports it, by the number of its row.
     pub seq: u64,

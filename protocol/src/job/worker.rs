@@ -22,7 +22,7 @@ pub struct Claim;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobClaimParams")]
 pub struct ClaimParams {
-    /// Kind.
+    /// Kind of job, as in `job/list`.
     pub kind: String,
     /// Name of the worker, for people: 1 to 64 of letters, digits, `.`, `_`, `-`.
     pub worker: String,
@@ -41,7 +41,7 @@ pub struct ClaimResult {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimedJob {
-    /// The job.
+    /// Its row after the claim.
     pub job: Job,
     /// Proves the claim in later calls.
     pub token: String,
@@ -67,7 +67,7 @@ pub struct Heartbeat;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobTokenParams")]
 pub struct TokenParams {
-    /// The job's name.
+    /// `KIND/SUBJECT` of the claimed job.
     pub job: String,
     /// The token of the claim.
     pub token: String,
@@ -98,7 +98,7 @@ pub struct Complete;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobCompleteParams")]
 pub struct CompleteParams {
-    /// The job's name.
+    /// `KIND/SUBJECT` of the claimed job.
     pub job: String,
     /// The token of the claim.
     pub token: String,
@@ -110,7 +110,7 @@ pub struct CompleteParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "JobCompleteResult")]
 pub struct CompleteResult {
-    /// The job.
+    /// Its row after the call.
     pub job: Job,
     /// Parts of the result that were left out, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -130,11 +130,11 @@ pub struct Fail;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobFailParams")]
 pub struct FailParams {
-    /// The job's name.
+    /// `KIND/SUBJECT` of the claimed job.
     pub job: String,
     /// The token of the claim.
     pub token: String,
-    /// What happens next.
+    /// Whether it is tried again.
     pub kind: FailKind,
     /// For a person; secrets are replaced.
     pub detail: String,

@@ -48,13 +48,13 @@ pub struct Forget;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryForgetParams")]
 pub struct ForgetParams {
-    /// All that is from a thread.
+    /// Everything that was learned from this thread.
     pub thread_id: Option<String>,
-    /// All that is from the project of this folder.
+    /// Everything that was learned in the project of this folder, an absolute path.
     pub cwd: Option<String>,
     /// One thing that was learned.
     pub entry_id: Option<String>,
-    /// A note.
+    /// The note with this id.
     pub note_id: Option<String>,
 }
 

@@ -56,7 +56,7 @@ pub struct AddNoteResult {
     pub note_id: String,
     /// The project it is for.
     pub project: Option<String>,
-    /// Its stored text.
+    /// The note as stored, redacted.
     pub text: Block<String>,
     /// The origin that the daemon assigned.
     #[serde(default)]
@@ -104,13 +104,13 @@ pub struct ListNotesResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryNote")]
 pub struct Note {
-    /// Its id.
+    /// Id of the note.
     pub note_id: String,
     /// The project it is for; absent: everywhere.
     pub project: Option<String>,
-    /// Its text.
+    /// The note as stored, redacted.
     pub text: Block<String>,
-    /// Who said it.
+    /// Whose words they are.
     pub origin: Origin,
     /// Whether it waits for a person's confirmation.
     pub pending: bool,
@@ -132,9 +132,9 @@ pub struct ReviewNote;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryReviewNoteParams")]
 pub struct ReviewNoteParams {
-    /// The note.
+    /// `note_id` of `memory/list_notes`.
     pub note_id: String,
-    /// The decision.
+    /// Whether it stays.
     pub verdict: Verdict,
 }
 

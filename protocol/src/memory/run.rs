@@ -43,13 +43,13 @@ pub enum RunState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryRunResult")]
 pub struct RunResult {
-    /// Its state.
+    /// Whether its jobs still run.
     pub state: RunState,
-    /// Known threads.
+    /// Threads that the daemon knows.
     pub threads: u64,
     /// Threads that were extracted by this run.
     pub extracted: u64,
-    /// Those without learnings.
+    /// Extracted threads without learnings.
     pub empty: u64,
     /// Those that failed; `longhaul job list --kind extract` says why.
     pub failed: u64,
@@ -67,7 +67,7 @@ pub struct RunResult {
     /// `memory/status` afterwards.
     #[serde(default)]
     pub editing: bool,
-    /// Milliseconds.
+    /// Duration of the run in milliseconds.
     pub duration_ms: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct SkipCount {
     pub reason: String,
     /// For a person, of one of them.
     pub text: String,
-    /// How many.
+    /// Threads that were skipped for this reason.
     pub threads: u64,
 }
 
@@ -111,7 +111,7 @@ pub struct StatusResult {
     pub fallbacks: Vec<Fallback>,
     /// The last run of the agent that edits the files; absent before the first.
     pub agent: Option<AgentRun>,
-    /// The memory folder.
+    /// The folder of memory, an absolute path.
     pub path: String,
     /// Number of the published memory; 0: none is published yet.
     pub generation: u64,
@@ -121,9 +121,9 @@ pub struct StatusResult {
     pub threads: u64,
     /// Threads that were extracted.
     pub extracted: u64,
-    /// Learnings from them.
+    /// Learnings of all extracted threads.
     pub learnings: u64,
-    /// Notes.
+    /// Notes, pending ones included.
     pub notes: u64,
     /// Notes of agents and programs that wait for a person: `memory/list_notes`.
     #[serde(default)]
@@ -147,9 +147,9 @@ pub struct StatusResult {
 pub struct MemoryUse {
     /// `memory_md`, `memory_summary`, `raw_memories`, `rollout_summaries` or `skills`.
     pub kind: String,
-    /// Times.
+    /// How often it was cited or read.
     pub uses: u64,
-    /// The last time.
+    /// When it was last cited or read, Unix milliseconds.
     pub last_at: i64,
 }
 
@@ -158,7 +158,7 @@ pub struct MemoryUse {
 pub struct Fallback {
     /// A stable name and words: `rate_limited: HTTP 429: slow down`.
     pub reason: String,
-    /// How many.
+    /// Threads that were extracted by the rules alone for this reason.
     pub threads: u64,
 }
 
@@ -176,8 +176,8 @@ pub struct AgentRun {
     pub mode: String,
     /// Requests to the model.
     pub turns: u64,
-    /// Tokens.
+    /// Tokens of all requests of the run.
     pub tokens: u64,
-    /// When it ended.
+    /// When the run ended, Unix milliseconds.
     pub at: i64,
 }

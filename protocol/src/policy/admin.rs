@@ -35,7 +35,7 @@ pub struct CheckResult {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyInfo {
-    /// Its name.
+    /// `default`, or the name of a shadow policy.
     pub policy: String,
     /// `off`, `tag`, `suggest` or `auto`.
     pub mode: String,
@@ -65,7 +65,7 @@ pub struct PolicyInfo {
 /// The rule of a tier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TierInfo {
-    /// Its name.
+    /// `early`, `ready`, `asap` or `emergency`.
     pub tier: String,
     /// The tier applies below this percentage of the window.
     pub percent_remaining_lt: u64,
@@ -81,11 +81,11 @@ pub struct TierInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyProblem")]
 pub struct Problem {
-    /// The policy.
+    /// `default`, or the name of a shadow policy.
     pub policy: String,
-    /// The key.
+    /// Name of the setting in its table.
     pub key: String,
-    /// What is wrong.
+    /// What is wrong with the value, in a sentence.
     pub reason: String,
     /// Whether it is an error; otherwise the setting has no effect.
     pub is_fatal: bool,
@@ -123,7 +123,7 @@ pub struct TemplatesResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyTemplateInfo")]
 pub struct TemplateInfo {
-    /// Its name.
+    /// Name of the text, which is also its file's.
     pub name: String,
     /// Its file, which may not exist.
     pub path: String,

@@ -19,7 +19,7 @@ pub struct Explain;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyExplainParams")]
 pub struct ExplainParams {
-    /// Its number.
+    /// `decision_id` of `policy/log`.
     pub decision_id: String,
 }
 
@@ -33,7 +33,7 @@ pub struct ExplainResult {
     pub is_reproduced: bool,
     /// What this version decides.
     pub decision: Decision,
-    /// The recorded input.
+    /// What the decision was made from.
     pub situation: Value,
     /// The policy at that time.
     pub settings: Value,
@@ -77,17 +77,17 @@ pub struct LogResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyLoggedDecision")]
 pub struct LoggedDecision {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// When, Unix milliseconds.
     pub at: i64,
     /// The last known line.
     pub seq: u64,
-    /// The turn.
+    /// Number of the turn, from 1.
     pub turn: u64,
     /// The policy was not active.
     pub is_shadow: bool,
-    /// What was decided.
+    /// The outcome, and what each rule said.
     pub decision: Decision,
     /// The compaction that followed.
     pub compaction_id: Option<String>,
@@ -102,9 +102,9 @@ pub struct LoggedDecision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyHappened")]
 pub struct LogEvent {
-    /// The line.
+    /// Seq of its line.
     pub seq: u64,
-    /// The turn.
+    /// Number of the turn, from 1.
     pub turn: u64,
     /// When, Unix milliseconds; absent: the line is not dated.
     pub at: Option<i64>,
@@ -126,7 +126,7 @@ pub struct Report;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyReportParams")]
 pub struct ReportParams {
-    /// The thread.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// Tokens of its model's whole window; absent: as configuration, transcript or table say.
     pub context_window: Option<u64>,
@@ -136,9 +136,9 @@ pub struct ReportParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyReportResult")]
 pub struct ReportResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
-    /// Turns of it.
+    /// Turns that were replayed.
     pub turns: u64,
     /// Compactions its agent made.
     pub compactions: u64,
@@ -151,9 +151,9 @@ pub struct ReportResult {
 /// What one policy would have done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportPolicy {
-    /// Its name.
+    /// `default`, or the name of a shadow policy.
     pub policy: String,
-    /// Decisions it made.
+    /// Decisions that were replayed under it.
     pub decisions: u64,
     /// How often it would have compacted.
     pub compactions: u64,
@@ -166,9 +166,9 @@ pub struct ReportPolicy {
 /// Where a policy would have compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportPoint {
-    /// The line.
+    /// Seq of the line.
     pub seq: u64,
-    /// The turn.
+    /// Number of the turn, from 1.
     pub turn: u64,
     /// Where in the conversation.
     pub point: Point,

@@ -26,7 +26,7 @@ pub struct RepositoryState {
     pub unstaged: u64,
     /// Untracked files and folders.
     pub untracked: u64,
-    /// Files in conflict.
+    /// Files with unmerged changes.
     pub conflicts: u64,
     /// Whether counting stopped at a limit.
     pub is_truncated: bool,
@@ -45,7 +45,7 @@ pub struct RepositoryState {
 /// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepositoryCommit {
-    /// Its id.
+    /// Hash of the commit, hexadecimal.
     pub id: String,
     /// When, Unix milliseconds, to the second.
     pub at: i64,

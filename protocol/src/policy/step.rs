@@ -21,9 +21,9 @@ pub struct Step;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyStepParams")]
 pub struct StepParams {
-    /// The thread.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
-    /// What happened.
+    /// What the client saw.
     pub event: StepEvent,
     /// Name of the agent: names its scratch file.
     pub agent: Option<String>,
@@ -62,11 +62,11 @@ pub enum StepEvent {
     },
     /// The client's judge answered.
     Judged {
-        /// The question.
+        /// `request_id` of the effect `ask_judgment`.
         request_id: String,
         /// Its answer; absent if it had none.
         should_compact: Option<bool>,
-        /// Why.
+        /// The cause in a sentence, for the log.
         reason: Option<String>,
     },
     /// The history was compacted, by anyone.
@@ -79,7 +79,7 @@ pub enum StepEvent {
     /// The requested step failed: the compaction, or the message to the agent before it. If the transcript has the
     /// compaction nevertheless, it counts as made.
     CompactionFailed {
-        /// Why.
+        /// The cause in a sentence, for the log.
         reason: String,
     },
     /// The compaction requested after `turn_ended` or `mid_turn` with `compact_only` ended; does not affect sequences of other
@@ -110,7 +110,7 @@ pub enum StepEvent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyStepResult")]
 pub struct StepResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// Where the watcher is now.
     pub watcher: Watcher,
@@ -131,7 +131,7 @@ pub struct Effect {
     /// `compact` (`packet`, `trigger`: compact, with the packet in the view); `inject_handoff`
     /// (`text`: give the agent this message); `hold_message`; `release_message` (`prefix?`).
     pub effect: String,
-    /// Words.
+    /// What to show the person or to give the agent.
     pub text: Option<Block<String>>,
     /// A message for the agent, or the question for a judge.
     pub prompt: Option<Block<String>>,
@@ -139,7 +139,7 @@ pub struct Effect {
     pub instructions: Option<Block<String>>,
     /// The JSON Schema of the judge's answer.
     pub schema: Option<Value>,
-    /// Names the question.
+    /// Names the question in the event `judged`.
     pub request_id: Option<String>,
     /// The agent's notes for after the compaction.
     pub packet: Option<Block<String>>,
@@ -162,12 +162,12 @@ pub struct Trigger {
     pub boundaries: Vec<String>,
     /// Tokens in the window.
     pub used: u64,
-    /// The turn.
+    /// Number of the turn, from 1.
     pub turn: u64,
     /// `turn_end` or `mid_turn`.
     pub point: String,
     /// `watcher` or `agent`.
     pub packet_author: String,
-    /// The logged decision.
+    /// Id of the decision in `policy/log`; absent: it was not logged.
     pub decision_id: Option<String>,
 }

@@ -19,7 +19,7 @@ pub struct Bill;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadBillParams")]
 pub struct BillParams {
-    /// A known thread.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
 }
 
@@ -28,7 +28,7 @@ pub struct BillParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadBillResult")]
 pub struct BillResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// Our newest compactions of it, at most 48, oldest first; the one that it continues from included.
     pub compactions: Vec<CompactionCost>,
@@ -102,7 +102,7 @@ pub enum CostSource {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentCompaction {
-    /// The line.
+    /// Seq of its line.
     pub seq: u64,
     /// When, Unix milliseconds; absent where the line is not dated.
     pub at: Option<i64>,
@@ -114,7 +114,7 @@ pub struct AgentCompaction {
     pub output_tokens: Option<u64>,
     /// Milliseconds it took: as recorded, else between the lines around it.
     pub duration_ms: Option<u64>,
-    /// The work since.
+    /// What the agent did in the turns after it.
     pub after: WorkAfter,
 }
 

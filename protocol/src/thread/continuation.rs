@@ -46,9 +46,9 @@ pub struct ContinueParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadContinueResult")]
 pub struct ContinueResult {
-    /// Its id.
+    /// Id of the new thread.
     pub thread_id: String,
-    /// Its transcript.
+    /// The new transcript, an absolute path.
     pub path: String,
     /// The command that resumes it, as arguments.
     pub command: Vec<String>,

@@ -20,7 +20,7 @@ pub struct Items;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadItemsParams")]
 pub struct ItemsParams {
-    /// The thread.
+    /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// Items from this seq on.
     pub from_seq: Option<u64>,

@@ -23,7 +23,7 @@ pub struct Search;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadSearchParams")]
 pub struct SearchParams {
-    /// The words.
+    /// Words, `"phrases"` and `prefixes*`, joined by `OR` and `NOT`.
     pub query: String,
     /// Only in threads that work in exactly this folder, an absolute path.
     pub cwd: Option<String>,
@@ -61,13 +61,13 @@ pub struct SearchResult {
 pub struct SearchHit {
     /// The program that wrote it.
     pub source: String,
-    /// Its thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// Its line in the thread's lineage.
     pub seq: u64,
     /// Returns the whole item, see `history/expand`.
     pub handle: String,
-    /// Its transcript.
+    /// The transcript with the item, an absolute path.
     pub path: String,
     /// Its line in the file, from 1; absent in a file that continues another.
     pub line_start: Option<u64>,

@@ -51,7 +51,7 @@ pub struct OpenParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadOpenResult")]
 pub struct OpenResult {
-    /// Its id.
+    /// Id of the thread, for `thread/append`.
     pub thread_id: String,
     /// Its transcript, written by the daemon alone.
     pub path: String,
@@ -114,7 +114,7 @@ pub enum Marker {
     Settings {
         /// The folder, an absolute path.
         cwd: Option<String>,
-        /// The model.
+        /// Name of the model; absent: as before.
         model: Option<String>,
     },
     /// A turn begins.
@@ -125,7 +125,7 @@ pub enum Marker {
     TurnAborted,
     /// The person rolled back the last turns.
     RolledBack {
-        /// How many.
+        /// How many turns are taken back, from the newest.
         turns: u32,
     },
     /// The client replaced the history before by `replacement_history`.
@@ -142,13 +142,13 @@ pub enum Marker {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadAppendResult")]
 pub struct AppendResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
     /// Seq of its last line now.
     pub seq: u64,
     /// Bytes of its transcript now: a `min_offset` of `thread/sync`.
     pub offset: u64,
-    /// Additions written.
+    /// Additions that were written.
     pub appended: u64,
     /// Additions that the thread already had.
     pub duplicates: u64,
@@ -177,9 +177,9 @@ pub struct CloseParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadCloseResult")]
 pub struct CloseResult {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
-    /// Its transcript.
+    /// The transcript, an absolute path.
     pub path: String,
     /// Seq of its last line.
     pub seq: u64,

@@ -15,7 +15,7 @@ use longhaul_core::thread::Source;
 use longhaul_eval::{Corpus as _, MemoryMaker, Session, evaluate_memory};
 use serde_json::json;
 
-use super::{EvalArgs, Files as Transcripts};
+use super::{EvalArgs, Files as Transcripts, source_of};
 
 /// Extracts and consolidates like the daemon, in memory.
 #[derive(Default)]
@@ -134,7 +134,7 @@ impl MemoryMaker for Engine {
     fn learn(&mut self, session: &Session) -> Result<(), String> {
         let thread = ThreadRef {
             thread_id: session.name.clone(),
-            source: source_of(&session.bytes),
+            source: source_of(&session.bytes)?,
             project: Some(session.repository.clone()),
         };
         let mut extractor = Extractor::new(thread, Own::new(Vec::new(), &Files::new()));
@@ -160,11 +160,4 @@ impl MemoryMaker for Engine {
         }
         Ok(text)
     }
-}
-
-/// Claude Code names the session on every line, Codex wraps each in a payload or names none.
-fn source_of(bytes: &[u8]) -> Source {
-    let head = &bytes[..bytes.len().min(64 * 1_024)];
-    let named = head.windows(13).any(|window| window == b"\"sessionId\":\"");
-    if named { Source::Claude } else { Source::Codex }
 }

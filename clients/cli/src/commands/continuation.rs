@@ -37,8 +37,8 @@ Examples:
 pub(crate) struct ContinueArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// The agent that continues it: codex or claude
-    #[arg(long, value_name = "AGENT", value_parser = ["codex", "claude"])]
+    /// The agent that continues it, such as codex or claude
+    #[arg(long, value_name = "AGENT")]
     to: Option<String>,
     #[command(flatten)]
     how: CompactionArgs,
@@ -92,20 +92,22 @@ pub(crate) async fn rescue(
 
 /// A blocked thread ends no turn, so if its agent still has it open, the person must close it.
 fn still_open(error: ClientError, thread: &ThreadSummary) -> Failure {
-    let is_busy =
-        matches!(&error, ClientError::Refused(wire) if wire.kind() == ErrorKind::ThreadBusy);
-    let failure = Failure::from(error);
-    match is_busy {
-        true => {
-            let id = &thread.thread_id;
-            let other = if thread.source == "claude" { "codex" } else { "claude" };
-            failure.with_hint(format!(
-                "close the session in its agent (/quit) and run longhaul rescue {id} again; \
-                 or leave it open and run longhaul rescue {id} --to {other}"
-            ))
+    let others = match &error {
+        ClientError::Refused(wire) if wire.kind() == ErrorKind::ThreadBusy => {
+            let detail = wire.data.as_ref().and_then(|data| data.detail.as_ref());
+            let agents = detail.and_then(|detail| detail.get("agents")?.as_array());
+            let names = agents.into_iter().flatten().filter_map(|agent| agent.as_str());
+            names.collect::<Vec<_>>().join(" or --to ")
         }
-        false => failure,
+        _ => return error.into(),
+    };
+    let id = &thread.thread_id;
+    let mut hint =
+        format!("close the session in its agent (/quit) and run longhaul rescue {id} again");
+    if !others.is_empty() {
+        hint += &format!("; or leave it open and run longhaul rescue {id} --to {others}");
     }
+    Failure::from(error).with_hint(hint)
 }
 
 #[derive(serde::Serialize)]

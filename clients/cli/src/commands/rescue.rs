@@ -28,8 +28,8 @@ Examples:
 pub(crate) struct RescueArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// The agent that continues it: codex or claude
-    #[arg(long, value_name = "AGENT", value_parser = ["codex", "claude"])]
+    /// The agent that continues it, such as codex or claude
+    #[arg(long, value_name = "AGENT")]
     to: Option<String>,
 }
 

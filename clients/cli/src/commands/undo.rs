@@ -137,6 +137,8 @@ mod tests {
             restored_seq: None,
             reach: UndoReach::NotAgent,
             source: Some("claude".into()),
+            agent: Some("Claude Code".into()),
+            session_hint: None,
             thread_id: Some("0199a213-0000-7000-8000-000000000002".into()),
             seq: Some(747),
         };

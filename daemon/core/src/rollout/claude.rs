@@ -50,6 +50,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     responses: Some(responses::items),
     interpret: Some(tool::interpret),
     resume: &["claude", "--resume"],
+    session_undo: "If the longhaul plugin compacted the open session, type /compact undo in it.",
     continuation: Some(continuation::transcript),
     reads_agents_md: false,
     has_session_meta: false,

@@ -44,6 +44,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     responses: None,
     interpret: None,
     resume: &["codex", "resume"],
+    session_undo: "If the session is open in Codex, run `longhaul undo {compaction_id}`.",
     continuation: Some(continuation::transcript),
     reads_agents_md: true,
     has_session_meta: true,

@@ -37,6 +37,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     responses: Some(responses),
     interpret: Some(tool::interpret),
     resume: &["gemini", "--resume"],
+    session_undo: "",
     continuation: None,
     reads_agents_md: false,
     has_session_meta: false,

@@ -9,6 +9,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     folders: &[],
     files: &[FilePattern { prefix: "", suffix: ".jsonl", layout: Layout::Lines }],
     resume: &[],
+    session_undo: "",
     continuation: None,
     ..codex::SPEC
 };

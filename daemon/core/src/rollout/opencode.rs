@@ -36,6 +36,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     responses: Some(responses),
     interpret: Some(tool::interpret),
     resume: &["opencode", "-s"],
+    session_undo: "",
     continuation: None,
     reads_agents_md: true,
     has_session_meta: false,

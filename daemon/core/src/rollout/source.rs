@@ -41,6 +41,9 @@ pub struct SourceSpec {
     pub interpret: Option<Interpret>,
     /// The command that resumes a thread, before its id; empty if there is none.
     pub resume: &'static [&'static str],
+    /// Tells a person how to undo a compaction in the agent's open session, with `{compaction_id}` for its id;
+    /// empty if the agent has no way.
+    pub session_undo: &'static str,
     /// Composes a transcript that the agent can resume from a compacted thread; `None` if it cannot resume
     /// ours.
     pub continuation: Option<Continue>,

@@ -208,6 +208,9 @@ async fn undo(undo: Arc<compaction::Undo>, params: UndoParams) -> Result<UndoRes
         (None, None | Some(Source::Longhaul)) => UndoReach::Caller,
         (None, Some(_)) => UndoReach::NotAgent,
     };
+    let agent = source.filter(|_| reach == UndoReach::NotAgent).map(Source::spec);
+    let hint =
+        agent.map(|spec| spec.session_undo.replace("{compaction_id}", &params.compaction_id));
     Ok(UndoResult {
         compaction_id: params.compaction_id,
         undone_at: undone.undone_at_ms,
@@ -221,6 +224,8 @@ async fn undo(undo: Arc<compaction::Undo>, params: UndoParams) -> Result<UndoRes
         restored_seq: undone.restored_seq,
         reach,
         source: source.map(|source| source.name().to_owned()),
+        agent: agent.map(|spec| spec.title.to_owned()),
+        session_hint: hint.filter(|hint| !hint.is_empty()),
         thread_id,
         seq,
     })

@@ -222,7 +222,9 @@ impl From<ServiceError> for Failure {
         let failure = |kind| Self::new(kind, message.clone());
         match error {
             ServiceError::ThreadNotFound(_) => failure(ErrorKind::ThreadNotFound),
-            ServiceError::ThreadBusy(_) => failure(ErrorKind::ThreadBusy),
+            ServiceError::ThreadBusy { others, .. } => {
+                failure(ErrorKind::ThreadBusy).with_detail(json!({ "agents": others }))
+            }
             ServiceError::ThreadReadOnly(_) => failure(ErrorKind::ThreadReadOnly),
             ServiceError::Superseded(_) => failure(ErrorKind::IllegalTransition)
                 .with_hint("undo the later ones first, starting with the newest"),

@@ -99,7 +99,8 @@ impl Continuations {
         let (agent, compose) = agent_of(to, snapshot.file.source)?;
         // Another agent does not touch the thread that the running one writes to.
         if agent == snapshot.file.source && self.is_at_work(&snapshot.thread_id) {
-            return Err(ServiceError::ThreadBusy(snapshot.thread_id));
+            let others = accepting().filter(|other| *other != agent).map(Source::name).collect();
+            return Err(ServiceError::ThreadBusy { thread_id: snapshot.thread_id, others });
         }
         let (first_line, mut history) = match agent {
             Source::Codex => self.context_of_codex(&snapshot).await?,
@@ -203,6 +204,11 @@ fn is_held(lock: &Path) -> bool {
     )
 }
 
+/// The agents that accept transcripts that we write.
+fn accepting() -> impl Iterator<Item = Source> {
+    Source::ALL.iter().copied().filter(|agent| agent.spec().continuation.is_some())
+}
+
 /// The agent to continue in, and how its transcript is composed.
 fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), ServiceError> {
     let takes = |agent: Source| Some((agent, agent.spec().continuation?));
@@ -211,8 +217,7 @@ fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), Servi
         None => takes(own).or_else(|| takes(Source::Codex)),
     };
     found.ok_or_else(|| {
-        let agents = Source::ALL.iter().filter_map(|agent| takes(*agent));
-        let agents: Vec<&str> = agents.map(|(agent, _)| agent.name()).collect();
+        let agents: Vec<&str> = accepting().map(Source::name).collect();
         let reason = format!("a thread can continue in one of: {}", agents.join(", "));
         ServiceError::Invalid { field: "to", reason }
     })

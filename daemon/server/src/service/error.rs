@@ -68,8 +68,12 @@ pub enum ServiceError {
         given: u64,
     },
     /// The thread's agent is writing to it now.
-    #[error("thread {0:?} is being written to by its agent")]
-    ThreadBusy(String),
+    #[error("thread {thread_id:?} is being written to by its agent")]
+    ThreadBusy {
+        thread_id: String,
+        /// Names of other agents that can continue it.
+        others: Vec<&'static str>,
+    },
     /// The transcript belongs to another program.
     #[error("thread {0:?} belongs to another program")]
     ThreadReadOnly(String),

@@ -47,14 +47,7 @@ pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> Stri
     else {
         return String::new();
     };
-    let source = undone.source.as_deref();
-    let agent = match source {
-        Some("claude") => "Claude Code",
-        Some("codex") => "Codex",
-        Some("gemini") => "Gemini CLI",
-        Some("opencode") => "OpenCode",
-        _ => "the agent",
-    };
+    let agent = undone.agent.as_deref().unwrap_or("the agent");
     let is = match taken {
         Some(AgentUse::NotAtAll) => {
             return format!(
@@ -68,7 +61,7 @@ pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> Stri
             format!("{agent} still uses the compacted history in a session that continued from it.")
         }
     };
-    let by_plugin = match (source, taken) {
+    let by_plugin = match (undone.source.as_deref(), taken) {
         (Some("claude"), Some(AgentUse::View) | None) if setup::has_plugin() => {
             format!(
                 "\nIf our plugin compacted the session, type /compact undo there; if it is closed:\n  \

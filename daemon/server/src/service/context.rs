@@ -194,3 +194,6 @@ pub(super) async fn agent_settings(
     let home = config.home(source).to_owned();
     Ok(tokio::task::spawn_blocking(move || read(&home)).await?)
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,7 +58,7 @@ pub enum ClientError {
         reason: String,
     },
     /// No answer in time; the daemon may still be working on it.
-    #[error("the daemon did not answer {method} within {after_ms} ms")]
+    #[error("the daemon did not answer within {after_ms} ms")]
     Timeout {
         /// The method.
         method: &'static str,

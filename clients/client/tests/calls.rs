@@ -103,10 +103,9 @@ async fn what_belongs_to_no_call_does_not_end_the_others() {
         client.call::<daemon::Status>(daemon::NoParams {}),
         client.call::<context::Estimate>(eight_bytes),
     );
-    assert!(matches!(
-        lost.unwrap_err(),
-        ClientError::Timeout { method: "daemon/status", after_ms: 200 }
-    ));
+    let late = lost.unwrap_err();
+    assert!(matches!(late, ClientError::Timeout { method: "daemon/status", after_ms: 200 }));
+    assert_eq!(late.to_string(), "the daemon did not answer within 200 ms");
     assert_eq!(found.unwrap().tokens, 2);
 }
 

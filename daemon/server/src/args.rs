@@ -1,10 +1,13 @@
 //! The command line of `longhauld`.
 
+mod source_homes;
+
 use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::config::sources::SourceHomes;
+pub(crate) use source_homes::NAMES;
+pub use source_homes::SourceHomes;
 
 /// The longhaul daemon: reads the transcripts of coding agents and answers over a Unix socket.
 ///

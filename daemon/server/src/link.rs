@@ -40,7 +40,7 @@ pub struct Link {
     pub(crate) sink: MethodSink,
     pub(crate) permits: BoundedSubscriptions,
     /// Whether it ever sent a complete message.
-    spoken: AtomicBool,
+    sent_message: AtomicBool,
     /// Milliseconds on the daemon's clock of its last message or answer.
     active_ms: AtomicU64,
     /// Whether the daemon is working for it while it reads, or its first message is still expected.
@@ -69,7 +69,7 @@ impl Link {
             tasks: TaskTracker::new(),
             sink,
             permits: BoundedSubscriptions::new(subscriptions_max),
-            spoken: AtomicBool::new(false),
+            sent_message: AtomicBool::new(false),
             active_ms: AtomicU64::new(whole_ms(since)),
             works: AtomicBool::new(true),
             granted: AtomicU32::new(u32::MAX),
@@ -89,8 +89,8 @@ impl Link {
     }
 
     /// Whether it ever sent a complete message.
-    pub fn has_spoken(&self) -> bool {
-        self.spoken.load(Ordering::Relaxed)
+    pub fn has_sent(&self) -> bool {
+        self.sent_message.load(Ordering::Relaxed)
     }
 
     /// How readily it gives its place to another connection; `None` while the daemon works for it. Connections that never
@@ -100,7 +100,7 @@ impl Link {
         if is_at_work || self.evicted.is_cancelled() || self.closed.is_cancelled() {
             return None;
         }
-        let kind = match self.has_spoken() {
+        let kind = match self.has_sent() {
             false => IdleKind::Silent,
             true if self.live().is_empty() => IdleKind::Quiet,
             true => IdleKind::Listening,
@@ -109,8 +109,8 @@ impl Link {
         Some(Idleness { kind, idle_ms })
     }
 
-    pub(crate) fn note_spoken(&self, now: Duration) {
-        self.spoken.store(true, Ordering::Relaxed);
+    pub(crate) fn note_message(&self, now: Duration) {
+        self.sent_message.store(true, Ordering::Relaxed);
         self.note_active(now);
     }
 

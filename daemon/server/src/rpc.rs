@@ -6,6 +6,7 @@ use longhaul_protocol::{self as wire, Method};
 use crate::service::{Deps, Services};
 
 mod agent_params;
+mod answer;
 mod archive;
 mod checkpoint;
 mod compaction;

@@ -29,6 +29,7 @@
 
 mod document;
 mod each_line;
+mod file;
 mod lines;
 mod open;
 mod piece;
@@ -38,7 +39,7 @@ pub(crate) mod records;
 
 pub use each_line::{LINE_BYTES_MAX, each_line};
 pub use open::Fallback;
-pub(crate) use open::{Transcript, stat_of};
+pub(crate) use open::Transcript;
 pub(crate) use piece::Piece;
 pub use piece::{Content, Line};
 pub(crate) use pieces::Pieces;

@@ -1,6 +1,8 @@
 //! Transcript files: identity, cursor, and the folded state.
 
 use std::collections::HashMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Source, ThreadHead};
@@ -25,6 +27,17 @@ pub struct FileStat {
     pub size: u64,
     /// Modification time, Unix nanoseconds.
     pub mtime_ns: i64,
+}
+
+impl FileStat {
+    pub fn of(meta: &Metadata) -> Self {
+        Self {
+            dev: meta.dev(),
+            ino: meta.ino(),
+            size: meta.size(),
+            mtime_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
+        }
+    }
 }
 
 /// How far a file is folded, with digests of the folded bytes to recognize changes.

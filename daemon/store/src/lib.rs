@@ -46,6 +46,7 @@ mod model;
 mod observation;
 mod open;
 mod page;
+mod path;
 mod policy;
 mod pool;
 mod retention;

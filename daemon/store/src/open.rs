@@ -1,15 +1,14 @@
 //! Opens a database that may be absent, old, newer, damaged or not a database at all.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
+use crate::path::with_suffix;
 use crate::pool::Pools;
 use crate::salvage::{SalvageReport, salvage};
 use crate::schema::{self, SCHEMA_VERSION};
-use crate::seal::{self, Verdict};
+use crate::seal::{self, SealCheck};
 
 /// Maximum bytes of a file that is checked completely at every start. SQLite checks about 1 GB per second, so this
 /// takes some tens of milliseconds at most; damage in a larger file is found when its page is read, and handled by
@@ -83,11 +82,11 @@ pub(crate) async fn check_seal(path: &Path) -> Result<usize, StoreError> {
     let database = path.to_owned();
     let checked = tokio::task::spawn_blocking(move || seal::check(&database)).await;
     match checked.unwrap_or_else(|panic| Err(std::io::Error::other(panic))) {
-        Ok(Verdict::Repaired(pages)) => {
+        Ok(SealCheck::Repaired(pages)) => {
             tracing::warn!(?pages, "repaired a flipped bit in pages of the database");
             Ok(pages.len())
         }
-        Ok(Verdict::Damaged(pages)) => {
+        Ok(SealCheck::Damaged(pages)) => {
             let detail = format!(
                 "{} pages do not match their digests, the first is {}",
                 pages.len(),
@@ -95,7 +94,7 @@ pub(crate) async fn check_seal(path: &Path) -> Result<usize, StoreError> {
             );
             Err(StoreError::Corrupt { path: path.to_owned(), detail })
         }
-        Ok(Verdict::Unsealed | Verdict::Sound) => Ok(0),
+        Ok(SealCheck::Unsealed | SealCheck::Sound) => Ok(0),
         Err(error) => {
             tracing::warn!(%error, "cannot check the seal of the database");
             Ok(0)
@@ -165,7 +164,7 @@ fn rename_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
             }
         }
     }
-    if let Ok(Verdict::Damaged(pages)) = seal::check(&target)
+    if let Ok(SealCheck::Damaged(pages)) = seal::check(&target)
         && let Err(error) = seal::clear(&target, &pages)
     {
         return Err(StoreError::Access { path: target, detail: error.to_string() });
@@ -189,27 +188,4 @@ pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
-}
-
-/// Bytes of a database with its write-ahead log; 0 if it does not exist.
-pub(crate) fn bytes(path: &Path) -> u64 {
-    let bytes = |suffix| std::fs::metadata(with_suffix(path, suffix)).map(|meta| meta.len());
-    ["", "-wal"].into_iter().map(|suffix| bytes(suffix).unwrap_or(0)).sum()
-}
-
-/// The database's companion file with a suffix.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// Percent-encodes a path for a URI.
-pub(crate) fn percent_encode(path: &Path) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
-    let bytes = path.as_os_str().as_bytes().iter().map(|&byte| match is_plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    });
-    bytes.collect()
 }

@@ -20,7 +20,7 @@ use tokio::sync::MutexGuard;
 
 use crate::descriptor;
 use crate::error::{StoreError, primary_code};
-use crate::open::with_suffix;
+use crate::path::with_suffix;
 use crate::seal;
 use crate::wal::Log;
 

@@ -20,12 +20,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
 use crate::error::{StoreError, primary_code};
-use crate::open::percent_encode;
+use crate::path::percent_encode;
 use crate::pool::Pools;
-
-/// Marks a database that has not yet salvaged its predecessor.
-pub(crate) const MARK_PENDING: &str =
-    "INSERT INTO meta (key, value) VALUES ('salvage', 'pending');";
 
 /// Failed statements after which the rest of a table is skipped. Each costs some 20 µs.
 const FAILURES_MAX: u32 = 20_000;

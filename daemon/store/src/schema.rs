@@ -10,13 +10,15 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::error::StoreError;
 use crate::pool::Pools;
-use crate::salvage::MARK_PENDING;
 
 /// Marks the file as ours (`application_id`): "lhDB".
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
 pub const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// Marks a database that has not yet salvaged its predecessor.
+const MARK_PENDING: &str = "INSERT INTO meta (key, value) VALUES ('salvage', 'pending');";
 
 struct Migration {
     version: u32,

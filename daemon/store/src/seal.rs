@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use longhaul_core::digest::Digest128;
 
 use crate::descriptor;
-use crate::open::with_suffix;
+use crate::path::with_suffix;
 
 /// First bytes of a seal, with its version.
 const MAGIC: &[u8; 8] = b"lhSEAL1\n";
@@ -39,7 +39,7 @@ const REPAIRS_MAX: usize = 256;
 
 /// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum SealCheck {
     /// There is no seal, or it belongs to another file.
     Unsealed,
     Sound,
@@ -89,9 +89,9 @@ pub(crate) fn remove(database: &Path) -> io::Result<()> {
 }
 
 /// Checks every page, and repairs single flipped bits.
-pub(crate) fn check(database: &Path) -> io::Result<Verdict> {
+pub(crate) fn check(database: &Path) -> io::Result<SealCheck> {
     let Some(seal) = read(database)?.filter(|_| !has_log(database)) else {
-        return Ok(Verdict::Unsealed);
+        return Ok(SealCheck::Unsealed);
     };
     let file = descriptor::of(database)?;
     let (mut flipped, mut damaged) = (Vec::new(), Vec::new());
@@ -111,20 +111,20 @@ pub(crate) fn check(database: &Path) -> io::Result<Verdict> {
     }
     if !damaged.is_empty() {
         let is_unmodified = mtime_ns(&file)? == seal.mtime_ns;
-        return Ok(if is_unmodified { Verdict::Damaged(damaged) } else { Verdict::Unsealed });
+        return Ok(if is_unmodified { SealCheck::Damaged(damaged) } else { SealCheck::Unsealed });
     }
     // A write while the pages were read is not damage.
     if has_log(database) {
-        return Ok(Verdict::Unsealed);
+        return Ok(SealCheck::Unsealed);
     }
     for (number, at, byte) in &flipped {
         file.write_all_at(&[*byte], number * seal.page_bytes as u64 + at)?;
     }
     if flipped.is_empty() {
-        return Ok(Verdict::Sound);
+        return Ok(SealCheck::Sound);
     }
     file.sync_all()?;
-    Ok(Verdict::Repaired(flipped.into_iter().map(|(number, ..)| number).collect()))
+    Ok(SealCheck::Repaired(flipped.into_iter().map(|(number, ..)| number).collect()))
 }
 
 /// Clears these pages of a database that was moved aside, so that none of their rows is salvaged; copies them to a

@@ -29,6 +29,7 @@ use longhaul_core::item::ItemKind;
 
 use crate::error::StoreError;
 use crate::open;
+use crate::path;
 use crate::pool::Pools;
 use crate::schema::{IndexFormat, prepare_index};
 
@@ -77,7 +78,7 @@ impl SearchIndex {
     }
 
     pub fn bytes(&self) -> u64 {
-        open::bytes(&self.path)
+        path::bytes(&self.path)
     }
 
     /// Deletes the index and creates an empty one, after a `Corrupt` error. Running calls fail with `Closed`.

@@ -4,8 +4,6 @@
 //! reader marks into it, or create it. Without a log everything is in the file, which is then read as immutable; a read
 //! during which the file changed is repeated.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +16,7 @@ use sqlx::{
 
 use crate::error::StoreError;
 use crate::file::FileStat;
-use crate::open::{percent_encode, with_suffix};
+use crate::path::{percent_encode, with_suffix};
 use crate::row::{get, unsigned};
 
 /// Maximum reads if the agent changes the database during a read.
@@ -99,8 +97,8 @@ impl SessionDatabase {
     /// Current state of the file. Blocking.
     pub fn state(&self) -> std::io::Result<DatabaseState> {
         let log = std::fs::metadata(with_suffix(&self.path, "-wal")).ok();
-        let file = stat_of(&std::fs::metadata(&self.path)?);
-        Ok(DatabaseState { file, log: log.as_ref().map(stat_of) })
+        let file = FileStat::of(&std::fs::metadata(&self.path)?);
+        Ok(DatabaseState { file, log: log.as_ref().map(FileStat::of) })
     }
 
     pub async fn sessions(&self) -> Result<Vec<SessionState>, StoreError> {
@@ -180,15 +178,6 @@ impl SessionDatabase {
 
     fn classify(&self, error: sqlx::Error) -> StoreError {
         StoreError::classify(&self.path, error)
-    }
-}
-
-fn stat_of(meta: &Metadata) -> FileStat {
-    FileStat {
-        dev: meta.dev(),
-        ino: meta.ino(),
-        size: meta.size(),
-        mtime_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
     }
 }
 

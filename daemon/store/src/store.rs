@@ -15,6 +15,7 @@ use crate::memory::{CurationTable, ExtractionTable, GenerationTable, NoteTable, 
 use crate::model::ModelTable;
 use crate::open::{self, OpenReport};
 use crate::page::PageTable;
+use crate::path;
 use crate::policy::PolicyTable;
 use crate::pool::{Connections, Pools};
 use crate::salvage::SalvageReport;
@@ -191,7 +192,7 @@ impl Database {
     }
 
     pub fn bytes(&self) -> u64 {
-        open::bytes(&self.path)
+        path::bytes(&self.path)
     }
 
     /// Releases the connections' page caches while the daemon is idle.
@@ -214,9 +215,9 @@ impl Database {
     async fn check(&self) -> Result<(), StoreError> {
         self.check_pages().await?;
         let fresh = Pools::open(&self.path).await?;
-        let verdict = open::check(&fresh).await;
+        let result = open::check(&fresh).await;
         fresh.close().await;
-        verdict
+        result
     }
 }
 
@@ -233,6 +234,7 @@ mod tests {
     use longhaul_core::fold::{Fold, Source};
 
     use super::*;
+    use crate::path::with_suffix;
     use crate::{BaseState, Batch, Cursor, FileCommit, FileStat, RetryClass};
 
     fn big_batch(path: &str) -> Batch {
@@ -271,14 +273,14 @@ mod tests {
         old.projection.commit(&big_batch("/a")).await.unwrap();
         assert!(old.database.is_in_place());
         for suffix in ["", "-wal", "-shm"] {
-            fs::remove_file(open::with_suffix(&path, suffix)).unwrap();
+            fs::remove_file(with_suffix(&path, suffix)).unwrap();
         }
         assert!(!old.database.is_in_place());
         let (new, _) = Store::open(&path, 2).await.unwrap();
         new.projection.commit(&big_batch("/b")).await.unwrap();
         assert!(!old.database.is_in_place() && new.database.is_in_place());
         old.database.close().await;
-        assert!(open::with_suffix(&path, "-wal").exists(), "the log of the new database");
+        assert!(with_suffix(&path, "-wal").exists(), "the log of the new database");
         assert_eq!(new.files.after(crate::FileId(0)).await.unwrap().len(), 1);
     }
 

@@ -26,7 +26,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{Mutex, MutexGuard, Notify};
 use tokio::time::Instant;
 
-use crate::{open, seal};
+use crate::{path, seal};
 
 /// Time from a write to the checkpoint.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -115,7 +115,7 @@ async fn until(at: Option<Instant>) {
 }
 
 fn rest(path: &Path) -> Duration {
-    REST.max(Duration::from_secs(open::bytes(path) / REST_BYTES_IN_A_SECOND))
+    REST.max(Duration::from_secs(path::bytes(path) / REST_BYTES_IN_A_SECOND))
 }
 
 /// Writes or removes the seal; no write waits for it.

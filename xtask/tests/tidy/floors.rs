@@ -50,31 +50,26 @@ const CORE: &[Floor] = &[
 
 /// The shell, lowest first.
 const SERVER: &[Floor] = &[
-    floor_of_peers(&[
+    floor(&[
         "agent_settings",
         "args",
         "clock",
-        "config",
         "descriptors",
         "folder",
         "heap",
-        "link",
         "lock",
         "metering",
-        "model",
-        "new_file",
         "paths",
-        "project_instructions",
-        "repository",
         "runtime",
         "sandbox",
         "shutdown",
         "systemd",
         "work_folder",
-        "telemetry",
-        "thread_names",
     ]),
-    floor_of_peers(&["events", "jobs", "message_history", "recorder"]),
+    floor(&["link", "model", "new_file", "project_instructions", "thread_names"]),
+    floor(&["config"]),
+    floor(&["repository", "telemetry"]),
+    floor(&["events", "jobs", "message_history", "recorder"]),
     floor(&["archive"]),
     floor(&["transcript"]),
     floor(&["discovery"]),
@@ -82,6 +77,43 @@ const SERVER: &[Floor] = &[
     floor(&["service"]),
     floor(&["rpc", "socket"]),
     floor(&["app"]),
+];
+
+/// The store, lowest first.
+const STORE: &[Floor] = &[
+    floor(&["current", "descriptor", "error", "path"]),
+    floor(&["row", "seal"]),
+    floor(&["wal"]),
+    floor(&["pool"]),
+    floor(&["age", "file", "gauge", "job", "model", "policy", "salvage", "schema", "update"]),
+    floor(&["compaction", "memory", "open", "page", "session_database", "thread"]),
+    floor(&["archive", "observation", "retention", "search"]),
+    floor(&["commit"]),
+    floor(&["store"]),
+];
+
+/// The methods, lowest first.
+const RPC: &[Floor] = &[
+    floor(&["answer"]),
+    floor(&["error"]),
+    floor(&["agent_params", "convert", "cursor", "params", "texts"]),
+    floor(&["references"]),
+    floor(&["table"]),
+    floor(&[
+        "archive",
+        "checkpoint",
+        "daemon",
+        "event",
+        "history",
+        "job",
+        "memory",
+        "message_history",
+        "policy",
+        "search",
+    ]),
+    floor(&["compaction"]),
+    floor(&["thread"]),
+    floor(&["context"]),
 ];
 
 /// The use-cases of the shell, lowest first.
@@ -133,7 +165,7 @@ const COMPACTION: &[Floor] = &[
     floor(&["agent_steps", "record"]),
     floor(&["input", "install", "log", "progress", "texts"]),
     floor(&["loop_guard", "records", "replacement", "spans", "undo"]),
-    floor(&["attempt", "given", "packet"]),
+    floor(&["attempt", "given_items", "packet"]),
     floor(&["gather", "ladder"]),
     floor(&["prepare", "preview"]),
     floor(&["compactor"]),
@@ -172,6 +204,16 @@ fn core_modules_only_use_lower_floors() {
 #[test]
 fn shell_modules_only_use_lower_floors() {
     check("daemon/server/src/", SERVER);
+}
+
+#[test]
+fn store_modules_only_use_lower_floors() {
+    check("daemon/store/src/", STORE);
+}
+
+#[test]
+fn method_modules_only_use_lower_floors() {
+    check("daemon/server/src/rpc/", RPC);
 }
 
 #[test]

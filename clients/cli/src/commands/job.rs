@@ -46,7 +46,7 @@ Examples:
   longhaul job list
   longhaul job list --state dead")]
 pub(crate) struct JobListArgs {
-    /// Only jobs of this kind: extract, consolidate, compact, prune, reindex
+    /// Only jobs of this kind: extract, consolidate, curate, compact, prune, reindex
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Only jobs in this state: queued, running, done, failed, dead, parked

@@ -12,10 +12,10 @@ use longhaul_core::model::budget::Budget;
 use serde::Deserialize;
 
 use super::tables::BudgetSettings;
-use super::task_model::{TaskModel, by_task};
+use super::task_model::TaskModel;
 use super::{ConfigError, Setting};
 use crate::model::{
-    KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, RemoteSetting, Timeouts,
+    KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, RemoteSetting, Task, Timeouts,
 };
 use crate::model::{output_of, window_of};
 
@@ -230,6 +230,34 @@ fn is_loopback(authority: &str) -> bool {
     };
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The models of the tasks with a table.
+fn by_task(model: &Model) -> BTreeMap<Task, Model> {
+    let Model { summary, judge, extract, consolidate, .. } = model;
+    let tables = [
+        (Task::Summary, summary),
+        (Task::Judge, judge),
+        (Task::Extract, extract),
+        (Task::Consolidate, consolidate),
+    ];
+    tables.into_iter().filter_map(|(task, own)| Some((task, over(own.as_ref()?, model)))).collect()
+}
+
+/// The model of a task: its table over `[model]`. The window of one model does not apply to another, nor the efforts of
+/// one provider to another.
+fn over(own: &TaskModel, model: &Model) -> Model {
+    let is_same_provider = own.provider.as_ref().is_none_or(|own| *own == model.provider);
+    let is_same = is_same_provider && own.name.as_ref().is_none_or(|own| *own == model.name);
+    let effort = model.effort.clone().filter(|_| is_same_provider);
+    Model {
+        provider: own.provider.clone().unwrap_or_else(|| model.provider.clone()),
+        name: own.name.clone().unwrap_or_else(|| model.name.clone()),
+        context_window: own.context_window.or(model.context_window.filter(|_| is_same)),
+        effort: own.effort.clone().or(effort),
+        max_output_tokens: own.max_output_tokens.or(model.max_output_tokens.filter(|_| is_same)),
+        ..Model::default()
+    }
 }
 
 #[cfg(test)]

@@ -10,15 +10,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
-use longhaul_core::rollout::source::Home;
 use longhaul_core::thread::Source;
 use serde::Deserialize;
 
 use super::tables::entry;
 use super::{ConfigError, Entry, Layers, Setting, or_default};
+use crate::args::{NAMES, SourceHomes};
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -74,26 +72,6 @@ fn of_model<T: Copy>(set: &BTreeMap<String, T>, model: Option<&str>) -> Option<T
     let named = set.iter().filter(|(name, _)| model.starts_with(*name));
     named.max_by_key(|(name, _)| name.len()).map(|(_, value)| *value)
 }
-
-/// Folders of agents from flags.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SourceHomes(pub BTreeMap<Source, PathBuf>);
-
-/// The names of an agent's settings.
-struct Names {
-    source: Source,
-    home: Home,
-    /// With its two dashes.
-    flag: String,
-}
-
-static NAMES: LazyLock<Vec<Names>> = LazyLock::new(|| {
-    let names = |&source: &Source| {
-        let name = source.name();
-        Some(Names { source, home: source.spec().home?, flag: format!("--{name}-home") })
-    };
-    Source::ALL.iter().filter_map(names).collect()
-});
 
 /// The environment variables of the agents' folders.
 pub(super) fn variables() -> impl Iterator<Item = &'static str> {
@@ -159,46 +137,6 @@ pub(super) fn entries(settings: &[SourceSettings]) -> impl Iterator<Item = Entry
 
 fn by_model(set: &BTreeMap<String, impl Display>) -> String {
     set.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
-}
-
-impl clap::FromArgMatches for SourceHomes {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut homes = Self::default();
-        homes.update_from_arg_matches(matches)?;
-        Ok(homes)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        for names in NAMES.iter() {
-            let given = matches.get_one::<PathBuf>(names.flag_name());
-            self.0.extend(given.map(|path| (names.source, path.clone())));
-        }
-        Ok(())
-    }
-}
-
-impl clap::Args for SourceHomes {
-    fn augment_args(command: Command) -> Command {
-        command.args(NAMES.iter().map(|names| {
-            let Home { folder, variable } = names.home;
-            let title = names.source.spec().title;
-            Arg::new(names.flag_name())
-                .long(names.flag_name())
-                .value_name("DIR")
-                .value_parser(value_parser!(PathBuf))
-                .help(format!("Folder of {title} [default: ${variable}, else ~/{folder}]"))
-        }))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl Names {
-    fn flag_name(&self) -> &str {
-        self.flag.trim_start_matches('-')
-    }
 }
 
 /// The folder of `source`; an empty path if it has none.

@@ -1,11 +1,6 @@
 //! `[model.TASK]`: another model, or another effort, for one task.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
-
-use super::model::Model;
-use crate::model::Task;
 
 /// `[model.TASK]`: absent keys are those of `[model]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -23,43 +18,11 @@ pub struct TaskModel {
     pub max_output_tokens: Option<u64>,
 }
 
-/// The models of the tasks with a table.
-pub(super) fn by_task(model: &Model) -> BTreeMap<Task, Model> {
-    let Model { summary, judge, extract, consolidate, .. } = model;
-    let tables = [
-        (Task::Summary, summary),
-        (Task::Judge, judge),
-        (Task::Extract, extract),
-        (Task::Consolidate, consolidate),
-    ];
-    tables.into_iter().filter_map(|(task, own)| Some((task, own.as_ref()?.over(model)))).collect()
-}
-
-impl TaskModel {
-    /// Combines this table with `[model]`. The window of one model does not apply to another, nor a provider's efforts to
-    /// another provider.
-    fn over(&self, model: &Model) -> Model {
-        let is_same_provider = self.provider.as_ref().is_none_or(|own| *own == model.provider);
-        let is_same = is_same_provider && self.name.as_ref().is_none_or(|own| *own == model.name);
-        let effort = model.effort.clone().filter(|_| is_same_provider);
-        Model {
-            provider: self.provider.clone().unwrap_or_else(|| model.provider.clone()),
-            name: self.name.clone().unwrap_or_else(|| model.name.clone()),
-            context_window: self.context_window.or(model.context_window.filter(|_| is_same)),
-            effort: self.effort.clone().or(effort),
-            max_output_tokens: self
-                .max_output_tokens
-                .or(model.max_output_tokens.filter(|_| is_same)),
-            ..Model::default()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::file::File;
     use super::super::model::settings;
-    use super::*;
+    use crate::model::Task;
 
     #[test]
     fn absent_keys_of_a_task_are_those_of_the_model() {

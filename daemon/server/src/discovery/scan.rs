@@ -13,7 +13,7 @@ use longhaul_store::{FileStat, SessionState};
 use notify::RecursiveMode;
 
 use super::databases::Databases;
-use crate::transcript::{records, stat_of};
+use crate::transcript::records;
 
 /// Maximum files listed; a folder with more is listed in part, with a warning.
 const FILES_MAX: usize = 200_000;
@@ -240,7 +240,7 @@ fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<ListedFile, Skipp
         path: path.to_owned(),
         source: root.source,
         archived: root.archived,
-        stat: stat_of(&meta),
+        stat: FileStat::of(&meta),
     }))
 }
 

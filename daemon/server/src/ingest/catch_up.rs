@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::batch::{Batch, Effect, Outbox, Outcome, Pages, PassEnd};
 use super::folding::{Folding, Lineage};
-use super::identity::{self, Verdict, judge};
+use super::identity::{self, FileChange, judge};
 use super::limits::Limits;
 use super::shared::Shared;
 use super::touched_files::Touches;
@@ -69,19 +69,19 @@ fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
         other => other?,
     };
     let (moved_from, known) = known_file(reading, job);
-    let verdict = match &known {
-        Some(_) if job.restart => Verdict::Anew,
+    let change = match &known {
+        Some(_) if job.restart => FileChange::NewContent,
         Some(known) => judge(&transcript, known, reading.shared.limits.line_bytes_max)?,
-        None => Verdict::Anew,
+        None => FileChange::NewContent,
     };
     let generation = known.as_ref().map_or(0, |known| known.cursor.generation);
     // A file that is not the moved one after all does not inherit its row.
-    let moved_from = moved_from.filter(|_| verdict != Verdict::Anew);
+    let moved_from = moved_from.filter(|_| change != FileChange::NewContent);
     let is_moved = moved_from.is_some();
     let job = Job { moved_from, ..job.clone() };
-    match (verdict, known) {
-        (Verdict::Unchanged, _) if !is_moved => return Ok(Outcome::Unchanged),
-        (Verdict::Unchanged | Verdict::Append, Some(known)) => {
+    match (change, known) {
+        (FileChange::Unchanged, _) if !is_moved => return Ok(Outcome::Unchanged),
+        (FileChange::Unchanged | FileChange::Append, Some(known)) => {
             if let Some(pass) = Pass::resume(reading, &job, &transcript, &known)
                 && let Some(outcome) = pass.run(reading)?
             {

@@ -31,12 +31,12 @@ const TAIL_BYTES_MAX: u64 = 4 << 10;
 pub(crate) const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum FileChange {
     Unchanged,
     /// The part already read is unchanged; continue at the cursor.
     Append,
     /// Different content: start a new generation.
-    Anew,
+    NewContent,
 }
 
 /// Compares an open file with its catalogue entry.
@@ -44,17 +44,17 @@ pub(crate) fn judge(
     transcript: &Transcript,
     known: &KnownFile,
     line_bytes_max: usize,
-) -> io::Result<Verdict> {
+) -> io::Result<FileChange> {
     let (now, then, cursor) = (transcript.stat, known.stat, &known.cursor);
     if !known.is_readable {
-        return Ok(Verdict::Anew);
+        return Ok(FileChange::NewContent);
     }
     if now == then {
-        return Ok(Verdict::Unchanged);
+        return Ok(FileChange::Unchanged);
     }
     // A document is rewritten as a whole: after any change its items are at other offsets.
     if transcript.is_document() || (!transcript.compressed && now.size < cursor.offset) {
-        return Ok(Verdict::Anew);
+        return Ok(FileChange::NewContent);
     }
     let has_grown = (now.dev, now.ino) == (then.dev, then.ino) && now.size > then.size;
     let is_same = if has_grown && !transcript.compressed && cursor.offset > WHOLE_BYTES_MAX {
@@ -63,7 +63,7 @@ pub(crate) fn judge(
         let walk = Walk::default();
         compare(transcript, cursor, (walk, u64::MAX), line_bytes_max)? == Compared::Same
     };
-    Ok(if is_same { Verdict::Append } else { Verdict::Anew })
+    Ok(if is_same { FileChange::Append } else { FileChange::NewContent })
 }
 
 fn has_same_ends(transcript: &Transcript, cursor: &Cursor) -> io::Result<bool> {

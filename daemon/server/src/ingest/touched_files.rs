@@ -12,10 +12,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::digest::ContentHash;
 use longhaul_core::fold::Touch;
-use longhaul_store::Observation;
+use longhaul_store::{FileStat, Observation};
 use rustix::fs::OFlags;
-
-use crate::transcript::stat_of;
 
 /// Maximum files observed after one pass over a transcript; newest touches first.
 const FILES_MAX: usize = 64;
@@ -110,7 +108,7 @@ fn observe(touch: &Touch, folder: &Path, now_ms: i64, budget: &mut u64) -> Optio
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(&resolved).ok()?;
     let meta = file.metadata().ok()?;
-    let stat = stat_of(&meta);
+    let stat = FileStat::of(&meta);
     if !meta.is_file() || stat.size > FILE_BYTES_MAX.min(*budget) {
         return None;
     }
@@ -141,7 +139,7 @@ mod tests {
         std::os::unix::fs::symlink(temp.path().join("secret"), project.join("link")).unwrap();
         fs::File::create(project.join("big")).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
         let meta = fs::metadata(project.join("src/a.rs")).unwrap();
-        let written_ms = stat_of(&meta).mtime_ns / 1_000_000;
+        let written_ms = FileStat::of(&meta).mtime_ns / 1_000_000;
         let cwd = project.to_str().unwrap();
         let absolute = project.join("src/a.rs").to_str().unwrap().to_owned();
 

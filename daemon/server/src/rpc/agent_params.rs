@@ -7,11 +7,9 @@
 
 use std::sync::Arc;
 
-use longhaul_core::redact::redact_value;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::text::gated;
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::error::Failure;
@@ -300,12 +298,6 @@ impl AgentGate {
 pub(super) fn readable(result: &impl Serialize) -> Result<Value, Failure> {
     let gated = gated(result).map_err(Failure::internal)?;
     serde_json::from_str(gated.get()).map_err(Failure::internal)
-}
-
-/// The redacted answer for an agent.
-pub(super) fn redacted(mut answer: Value) -> Result<Box<RawValue>, Failure> {
-    redact_value(&mut answer);
-    to_raw_value(&answer).map_err(Failure::internal)
 }
 
 fn is_turn_end(event: &Value) -> bool {

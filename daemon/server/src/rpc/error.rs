@@ -15,7 +15,7 @@ use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
-use super::agent_params::redacted;
+use super::answer::redacted;
 use crate::config::ConfigError;
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;

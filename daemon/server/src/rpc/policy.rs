@@ -1,7 +1,7 @@
 //! `policy/*`.
 
 mod admin;
-mod shown;
+mod to_wire;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::service::policy::{
 use crate::service::texts::TextStore;
 use crate::service::{PolicyServices, ServiceError};
 
-pub(super) use shown::trigger;
+pub(super) use to_wire::trigger;
 
 pub(super) fn register(
     table: &mut Table,
@@ -67,11 +67,11 @@ async fn evaluate(
         turn: found.situation.turn,
         used: found.situation.used,
         window: found.situation.window,
-        decision: shown::named_decision(&found.named),
-        shadows: found.shadows.iter().map(shown::named_decision).collect(),
-        forecast: shown::forecast(&found.forecast),
-        watcher: shown::watcher(&found.watcher, how),
-        repository: found.situation.repository.as_deref().map(shown::repository),
+        decision: to_wire::named_decision(&found.named),
+        shadows: found.shadows.iter().map(to_wire::named_decision).collect(),
+        forecast: to_wire::forecast(&found.forecast),
+        watcher: to_wire::watcher(&found.watcher, how),
+        repository: found.situation.repository.as_deref().map(to_wire::repository),
     })
 }
 
@@ -82,9 +82,9 @@ async fn step(watchers: Arc<Watchers>, params: StepParams) -> Result<StepResult,
     let how = (watchers.mode(), watchers.is_mid_turn());
     Ok(StepResult {
         thread_id,
-        watcher: shown::watcher(&stepped.watcher, how),
+        watcher: to_wire::watcher(&stepped.watcher, how),
         effects: stepped.effects.into_iter().map(effect).collect(),
-        decision: stepped.named.as_ref().map(shown::named_decision),
+        decision: stepped.named.as_ref().map(to_wire::named_decision),
     })
 }
 
@@ -161,7 +161,7 @@ fn effect(step_effect: StepEffect) -> Effect {
                 instructions: instructions.map(Block),
                 prompt: prompt.map(Block),
                 schema: Some(judgment::schema()),
-                trigger: Some(shown::trigger(&trigger, None)),
+                trigger: Some(to_wire::trigger(&trigger, None)),
                 ..named("ask_judgment")
             }
         }
@@ -173,7 +173,7 @@ fn effect(step_effect: StepEffect) -> Effect {
         }
         Done::Compact { trigger, packet } => Effect {
             packet: Some(packet.into()),
-            trigger: Some(shown::trigger(&trigger, None)),
+            trigger: Some(to_wire::trigger(&trigger, None)),
             ..named("compact")
         },
         Done::InjectHandoff { text } => {
@@ -204,7 +204,7 @@ async fn explain(
     let policy = &found.row.policy;
     Ok(ExplainResult {
         is_reproduced: found.logged.bytes() == found.decision.bytes(),
-        decision: shown::decision(policy, Some(id), &found.decision),
+        decision: to_wire::decision(policy, Some(id), &found.decision),
         logged: LoggedDecision {
             thread_id: found.row.thread_id.clone(),
             at: found.row.at_ms,
@@ -213,8 +213,8 @@ async fn explain(
             is_shadow: found.row.shadow,
             compaction_id: found.row.compaction_id.clone(),
             not_made: found.row.not_made.clone(),
-            decision: shown::decision(policy, Some(id), &found.logged),
-            repository: found.situation.repository.as_deref().map(shown::repository),
+            decision: to_wire::decision(policy, Some(id), &found.logged),
+            repository: found.situation.repository.as_deref().map(to_wire::repository),
         },
         situation: serde_json::to_value(&found.situation).unwrap_or_default(),
         settings: serde_json::to_value(&found.policy).unwrap_or_default(),
@@ -227,8 +227,8 @@ async fn log(decisions: Arc<DecisionLog>, params: LogParams) -> Result<LogResult
     let (thread_id, policy) = (params.thread_id.as_deref(), params.policy.as_deref());
     let (rows, events) = decisions.list(thread_id, policy, before, limit).await?;
     let row = |LogEntry { row, decision, repository }| LoggedDecision {
-        decision: shown::decision(&row.policy, Some(row.decision_id), &decision),
-        repository: repository.as_deref().map(shown::repository),
+        decision: to_wire::decision(&row.policy, Some(row.decision_id), &decision),
+        repository: repository.as_deref().map(to_wire::repository),
         thread_id: row.thread_id,
         at: row.at_ms,
         seq: row.seq,
@@ -239,7 +239,7 @@ async fn log(decisions: Arc<DecisionLog>, params: LogParams) -> Result<LogResult
     };
     Ok(LogResult {
         decisions: rows.into_iter().map(row).collect(),
-        events: events.into_iter().map(shown::happened).collect(),
+        events: events.into_iter().map(to_wire::happened).collect(),
     })
 }
 
@@ -252,7 +252,7 @@ async fn report(replays: Arc<Replays>, params: ReportParams) -> Result<ReportRes
         decisions: track.decisions,
         compactions: track.count,
         files_reused: track.points.iter().map(|point| point.used_again.len() as u64).sum(),
-        points: track.points.into_iter().map(shown::would_compact).collect(),
+        points: track.points.into_iter().map(to_wire::would_compact).collect(),
     };
     Ok(ReportResult {
         thread_id,

@@ -19,7 +19,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
-use super::agent_params::{AgentGate, readable, redacted};
+use super::agent_params::{AgentGate, readable};
+use super::answer::redacted;
 use super::error::Failure;
 use super::params;
 use super::references::References;
@@ -46,7 +47,7 @@ pub enum TableError {
     Unknown(&'static str),
     /// A method for an agent's own project is registered by `on`, which cannot look up the project.
     #[error("{0} is for agents' own projects and must be registered by on_async or on_blocking")]
-    Unheld(&'static str),
+    NeedsGate(&'static str),
 }
 
 pub struct Table {
@@ -158,13 +159,15 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                     Caller::Person => entry.respond(id, result, response_max, context),
                     // These answers are short, so redact them on this task.
                     Caller::Agent => {
-                        let result = result.and_then(|result| redacted(readable(&result)?));
+                        let result = result.and_then(|result| {
+                            redacted(readable(&result)?).map_err(Failure::internal)
+                        });
                         entry.respond(id, result, response_max, context)
                     }
                 }
             };
         if self.table.entry::<M>()?.agents == AgentAccess::OwnProject {
-            return Err(TableError::Unheld(M::NAME));
+            return Err(TableError::NeedsGate(M::NAME));
         }
         self.table.insert(M::NAME, MethodCallback::Sync(Arc::new(callback)))
     }
@@ -314,7 +317,7 @@ impl MethodEntry {
         let answer = readable(&result?)?;
         self.gate.check_answer(context, &answer).await?;
         let redacting = tokio::task::spawn_blocking(move || redacted(answer));
-        redacting.await.map_err(Failure::internal)?
+        redacting.await.map_err(Failure::internal)?.map_err(Failure::internal)
     }
 
     /// Checks that the connection may call the method.

@@ -219,3 +219,6 @@ impl ReferenceIndex for References<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

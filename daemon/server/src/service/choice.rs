@@ -130,3 +130,6 @@ impl PersonChoices {
         Ok(Choice { action, text: kept, items: Some(items) })
     }
 }
+
+#[cfg(test)]
+mod tests;

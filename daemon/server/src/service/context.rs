@@ -1,8 +1,8 @@
 //! How full a context window is: of a thread, of given items, or of a thread with items about to come.
 
 pub mod bill;
-pub(super) mod known;
 pub mod resume;
+pub(super) mod window_facts;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::agent_settings::AgentSettings;
 use crate::clock::Clock;
 use crate::config::Config;
 
-use self::known::WindowFacts;
 use self::resume::{ResumePrice, ResumePrices};
+use self::window_facts::WindowFacts;
 use super::error::ServiceError;
 use super::snapshot::Snapshots;
 
@@ -194,3 +194,6 @@ pub(super) async fn agent_settings(
     let home = config.home(source).to_owned();
     Ok(tokio::task::spawn_blocking(move || read(&home)).await?)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,3 +7,6 @@ mod visible;
 pub use expand::{EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, HandleReader};
 pub use page::{ItemPlace, Position};
 pub use visible::{BaseKind, Histories, HistoryQuery, Opaque};
+
+#[cfg(test)]
+mod tests;

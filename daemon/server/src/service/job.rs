@@ -56,3 +56,6 @@ impl JobStates {
         Ok(JobState { job, is_outside, due })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use crate::jobs::runner::Work as _;
 
 use fixture::{Fixture, conversation, message, request};
 
-mod fixture;
+pub(super) mod fixture;
 
 #[tokio::test]
 async fn undo_restores_given_items() {

@@ -135,3 +135,6 @@ pub fn target(thread_id: Option<String>, path: Option<String>) -> Result<SyncTar
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -164,3 +164,6 @@ impl Workers {
 fn invalid(reason: &str) -> ServiceError {
     ServiceError::Invalid { field: "result", reason: reason.to_owned() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -295,7 +295,7 @@ impl Connection {
             };
             let line_bytes = length(&frame);
             let outcome = take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input);
-            self.link.note_spoken(self.dispatcher.clock.elapsed());
+            self.link.note_message(self.dispatcher.clock.elapsed());
             self.line_since = None;
             self.put(outcome, line_bytes);
         }

@@ -4,26 +4,23 @@
 //! nothing: agents compress only what they have stopped writing. A transcript edited in place is assembled when it
 //! is opened, and its offsets are those of the generated lines.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read, Seek as _, SeekFrom};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use longhaul_core::rollout::source::{Assembly, Layout, TranscriptPlace};
 use longhaul_core::thread::Source;
 use longhaul_store::FileStat;
-use rustix::fs::OFlags;
 use zstd::stream::read::Decoder;
 
+use super::file::{ASSEMBLED_BYTES_MAX, open_file, too_large};
 use super::records;
 use crate::archive::{Archive, ArchivedReader, ArchivedText};
 
 /// Largest window a frame may request, as a power of two: 16 MiB of memory. Codex writes 2 MiB.
 const WINDOW_LOG_MAX: u32 = 24;
-
-/// Maximum bytes of an assembled transcript, which is held in memory.
-pub(super) const ASSEMBLED_BYTES_MAX: u64 = 256 << 20;
 
 /// Folders above a transcript that are searched for its marker.
 const MARKER_FOLDERS: usize = 4;
@@ -76,7 +73,7 @@ impl Transcript {
             return Ok(Self { stat, compressed: true, layout, medium: Medium::Lines(lines) });
         }
         let (file, meta) = open_file(path)?;
-        let stat = stat_of(&meta);
+        let stat = FileStat::of(&meta);
         if let Layout::Assembled(assembly) = layout {
             let lines = assemble(assembly, path, &file, meta.len())?;
             return Ok(Self { stat, compressed: true, layout, medium: Medium::Lines(lines) });
@@ -191,24 +188,6 @@ impl Read for Text {
     }
 }
 
-/// Opens a regular file for reading.
-///
-/// # Errors
-/// It is a link or not a regular file, or cannot be opened.
-pub(super) fn open_file(path: &Path) -> io::Result<(File, Metadata)> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
-    }
-    Ok((file, meta))
-}
-
-pub(super) fn too_large() -> io::Error {
-    io::Error::new(ErrorKind::FileTooLarge, "over 256 MiB, too large to read as a whole")
-}
-
 /// The lines of a transcript edited in place.
 fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Result<Arc<[u8]>> {
     if size > ASSEMBLED_BYTES_MAX {
@@ -225,16 +204,6 @@ fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Resu
     let beside =
         TranscriptPlace { path: path.to_str().unwrap_or_default(), marker: marker.as_deref() };
     Ok((assembly.lines)(&bytes, beside).into())
-}
-
-/// Converts metadata to the store's form.
-pub(crate) fn stat_of(meta: &Metadata) -> FileStat {
-    FileStat {
-        dev: meta.dev(),
-        ino: meta.ino(),
-        size: meta.size(),
-        mtime_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
-    }
 }
 
 #[cfg(test)]

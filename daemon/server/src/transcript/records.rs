@@ -14,7 +14,7 @@ use longhaul_store::FileStat;
 pub(crate) use database::{database_of, sessions_of};
 pub(crate) use folders::{messages_folder, session_of};
 
-use super::open::ASSEMBLED_BYTES_MAX;
+use super::file::{ASSEMBLED_BYTES_MAX, too_large};
 
 /// The state of a session; `None` if it does not exist. Blocking, on a thread of the runtime.
 pub(crate) fn stat(storage: RecordStorage, path: &Path) -> io::Result<Option<FileStat>> {
@@ -31,7 +31,7 @@ pub(super) fn read(records: Records, path: &Path) -> io::Result<(FileStat, Arc<[
         RecordStorage::Database => database::read(path, ASSEMBLED_BYTES_MAX)?,
     };
     let StoredSession { stat, session } = found.ok_or(ErrorKind::NotFound)?;
-    let session = session.ok_or_else(super::open::too_large)?;
+    let session = session.ok_or_else(too_large)?;
     Ok((stat, (records.lines)(&session).into()))
 }
 

@@ -10,7 +10,7 @@ use longhaul_protocol::policy::{
 use super::super::convert::word;
 use super::super::error::Failure;
 use super::super::texts;
-use super::shown::names;
+use super::to_wire::names;
 use crate::config::{Live, Policies};
 use crate::service::texts::TextStore;
 

@@ -1,5 +1,5 @@
 //! Gathers the input of a compaction: for a thread from the index and one line of its transcript, for given items
-//! (`given`) by folding them now.
+//! (`given_items`) by folding them now.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use longhaul_store::FileRow;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::given::GivenItems;
+use super::given_items::GivenItems;
 use super::input::{Input, ItemSource, newest_switch};
 use super::record::Notice;
 use super::request::{Request, Subject};
 use crate::archive::Archive;
-use crate::service::context::known::WindowFacts;
+use crate::service::context::window_facts::WindowFacts;
 use crate::service::error::ServiceError;
 use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::snapshot::{Snapshot, Snapshots};

@@ -13,7 +13,7 @@ use longhaul_core::thread::Source;
 
 use super::thread_state::Subject;
 use crate::config::Live;
-use crate::service::context::known::{KnownWindow, WindowFacts};
+use crate::service::context::window_facts::{KnownWindow, WindowFacts};
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 

@@ -16,14 +16,14 @@ use crate::service::compaction::{Request, Subject};
 use crate::service::recording::{Addition, Body};
 use crate::service::{Deps, Services};
 
-pub(super) struct Fixture {
-    pub(super) home: TempDir,
-    pub(super) deps: Deps,
-    pub(super) services: Services,
+pub(in crate::service) struct Fixture {
+    pub(in crate::service) home: TempDir,
+    pub(in crate::service) deps: Deps,
+    pub(in crate::service) services: Services,
 }
 
 impl Fixture {
-    pub(super) async fn new() -> Self {
+    pub(in crate::service) async fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let around = Surroundings {
             base: Base::under(home.path()),
@@ -39,7 +39,7 @@ impl Fixture {
     }
 
     /// A recorded thread with these items, read to its end.
-    pub(super) async fn thread(&self, items: &[Value]) -> String {
+    pub(in crate::service) async fn thread(&self, items: &[Value]) -> String {
         let opening = Opening {
             thread_id: String::new(),
             client_thread_id: None,
@@ -65,13 +65,13 @@ impl Fixture {
     }
 }
 
-pub(super) fn message(role: &str, text: &str) -> Value {
+pub(in crate::service) fn message(role: &str, text: &str) -> Value {
     let kind = if role == "user" { "input_text" } else { "output_text" };
     json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
 }
 
 /// A conversation of `turns` turns with some content.
-pub(super) fn conversation(turns: usize) -> Vec<Value> {
+pub(in crate::service) fn conversation(turns: usize) -> Vec<Value> {
     let words = "the parser reads one line after the other and keeps its place ".repeat(20);
     let turn = |n| {
         [
@@ -82,7 +82,7 @@ pub(super) fn conversation(turns: usize) -> Vec<Value> {
     (0..turns).flat_map(turn).collect()
 }
 
-pub(super) fn request(subject: Subject, strategy: Strategy) -> Request {
+pub(in crate::service) fn request(subject: Subject, strategy: Strategy) -> Request {
     Request {
         agent_step: None,
         install: false,

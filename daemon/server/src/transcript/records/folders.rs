@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use longhaul_core::rollout::records::{MessageRecords, Record, RecordFolders, SessionRecords};
 use longhaul_store::FileStat;
 
-use super::super::open::{open_file, stat_of};
+use super::super::file::open_file;
 use super::StoredSession;
 
 /// Maximum records of one session; more are ignored.
@@ -46,10 +46,10 @@ pub(super) fn stat(folders: RecordFolders, path: &Path) -> io::Result<Option<Fil
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         meta => meta?,
     };
-    let mut stat = stat_of(&meta);
+    let mut stat = FileStat::of(&meta);
     let mut add = |record: &Path| {
         if let Ok(meta) = fs::symlink_metadata(record) {
-            let record = stat_of(&meta);
+            let record = FileStat::of(&meta);
             stat.size += record.size;
             stat.mtime_ns = stat.mtime_ns.max(record.mtime_ns);
         }

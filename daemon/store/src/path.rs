@@ -1,0 +1,28 @@
+//! Paths of a database: of the files beside it, and in a URI.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The database's companion file with a suffix.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Percent-encodes a path for a URI.
+pub(crate) fn percent_encode(path: &Path) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
+    let bytes = path.as_os_str().as_bytes().iter().map(|&byte| match is_plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    bytes.collect()
+}
+
+/// Bytes of a database with its write-ahead log; 0 if it does not exist.
+pub(crate) fn bytes(path: &Path) -> u64 {
+    let bytes = |suffix| std::fs::metadata(with_suffix(path, suffix)).map(|meta| meta.len());
+    ["", "-wal"].into_iter().map(|suffix| bytes(suffix).unwrap_or(0)).sum()
+}

@@ -1,5 +1,6 @@
 //! Starts and stops the archiver, and forgets threads.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_store::{ArchiveIndex, FileTable, Store};
@@ -101,28 +102,15 @@ impl ArchiveKeeper {
         let bytes = rows.iter().map(|row| row.text_bytes).sum();
         let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
         index.transcripts.remove(&ids).await?;
-        index.packs.sweep().await?;
-        let naming = self.packs_naming(&index, thread_id).await?;
+        let mut holding: HashSet<i64> = index.packs.sweep().await?.into_iter().collect();
+        holding.extend(self.packs_naming(&index, thread_id).await?);
+        // An interrupted call may have left text in packs that name only other threads.
         let is_due = |pack: &longhaul_store::PackRow| {
-            naming.contains(&pack.pack) || pack.used_bytes < pack.text_bytes
+            holding.contains(&pack.pack) || pack.used_bytes < pack.text_bytes
         };
-        let due: Vec<i64> = index
-            .packs
-            .all()
-            .await?
-            .iter()
-            .filter(|pack| is_due(pack))
-            .map(|pack| pack.pack)
-            .collect();
         upkeep::rewrite(&self.shared, &index, is_due).await?;
-        // A damaged pack cannot be rewritten, so delete it with all its other chunks.
-        for pack in index.packs.all().await?.iter().filter(|pack| due.contains(&pack.pack)) {
-            tracing::error!(
-                pack = pack.pack,
-                "deleting a damaged pack that contains forgotten text"
-            );
-            index.packs.repack(&[pack.pack], None).await?;
-            upkeep::remove(&self.shared, pack.pack)?;
+        for pack in index.packs.all().await?.iter().filter(|pack| holding.contains(&pack.pack)) {
+            upkeep::delete_damaged(&self.shared, &index, pack.pack).await?;
         }
         // Pages of the index still contain the deleted text.
         index.scrub().await?;

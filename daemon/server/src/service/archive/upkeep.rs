@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::archive::chunk::ChunkDigest;
@@ -129,7 +130,8 @@ fn is_wasteful(pack: &PackRow) -> bool {
     !pack.is_damaged && pack.text_bytes >= BATCH_BYTES / 2 && pack.used_bytes < pack.text_bytes / 2
 }
 
-/// Rewrites the packs that `is_due` into packs of up to a batch in use, and removes the old ones.
+/// Rewrites the packs that `is_due` into packs of up to a batch in use, and removes the old ones. A pack that is damaged
+/// stays.
 pub(super) async fn rewrite(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -138,7 +140,13 @@ pub(super) async fn rewrite(
     let due: Vec<PackRow> =
         index.packs.all().await?.into_iter().filter(|pack| is_due(pack)).collect();
     for group in groups(due) {
-        rewrite_group(shared, index, &group).await?;
+        if rewrite_group(shared, index, &group).await? || group.len() == 1 {
+            continue;
+        }
+        // One of them is damaged. The others must not stay because of it.
+        for pack in group {
+            rewrite_group(shared, index, &[pack]).await?;
+        }
     }
     Ok(())
 }
@@ -159,11 +167,12 @@ fn groups(packs: Vec<PackRow>) -> Vec<Vec<i64>> {
     groups
 }
 
+/// Rewrites packs into one; `false`, and nothing is rewritten, if one of them is damaged.
 async fn rewrite_group(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     packs: &[i64],
-) -> Result<(), ServiceError> {
+) -> Result<bool, ServiceError> {
     let mut used = Vec::new();
     for pack in packs {
         used.push((shared.archive.pack(*pack), index.packs.contents(*pack).await?));
@@ -173,14 +182,17 @@ async fn rewrite_group(
     let writing = move || merge_packs((&folder, last), used, foreign);
     let written = match tokio::task::spawn_blocking(writing).await? {
         Ok(written) => written,
-        Err(PackError::Damaged(path)) => return on_damage(shared, index, &path, packs).await,
+        Err(PackError::Damaged(path)) => {
+            on_damage(shared, index, &path, packs).await?;
+            return Ok(false);
+        }
         Err(PackError::Io { path, source }) => return Err(ServiceError::file(&path, source)),
     };
     index.packs.repack(packs, written.as_ref()).await?;
     for pack in packs {
         remove(shared, *pack)?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Writes the used chunks of some packs into one, a chunk at a time; `None` if none is used.
@@ -209,12 +221,39 @@ fn merge_packs(
     pack.finish().map(Some).map_err(failed)
 }
 
-pub(super) fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
+/// Deletes a pack that cannot be rewritten because it is damaged, with all its chunks.
+///
+/// # Errors
+/// It is not damaged, or cannot be read now.
+pub(super) async fn delete_damaged(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+    pack: i64,
+) -> Result<(), ServiceError> {
+    let path = shared.archive.pack(pack);
+    let checked = tokio::task::spawn_blocking(move || check_pack(&path)).await?;
+    match checked {
+        Err(PackError::Damaged(path)) => {
+            tracing::error!(pack = %path.display(), "deleting a damaged pack with forgotten text");
+            index.packs.repack(&[pack], None).await?;
+            remove(shared, pack)
+        }
+        Err(PackError::Io { path, source }) => Err(ServiceError::file(&path, source)),
+        Ok(()) => {
+            let differs = io::Error::new(
+                ErrorKind::InvalidData,
+                "the archive's index does not match this file: stop the daemon and delete index.db beside it, then the \
+                 index is rebuilt",
+            );
+            Err(ServiceError::file(&shared.archive.pack(pack), differs))
+        }
+    }
+}
+
+fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
     let path = shared.archive.pack(pack);
     match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(ServiceError::file(&path, error))
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(ServiceError::file(&path, error)),
         _ => Ok(()),
     }
 }
@@ -231,8 +270,12 @@ async fn foreign_pieces(
     for pack in packs {
         let path = shared.archive.pack(*pack);
         let read = tokio::task::spawn_blocking(move || contents_of_pack(&path)).await?;
-        // An unreadable pack is reported when its chunks are read.
-        let Ok(mut contents) = read else { continue };
+        let mut contents = match read {
+            Ok(contents) => contents,
+            // It is reported when its chunks are read.
+            Err(PackError::Damaged(_)) => continue,
+            Err(PackError::Io { path, source }) => return Err(ServiceError::file(&path, source)),
+        };
         let own: HashSet<ChunkDigest> = contents.chunks.iter().map(|chunk| chunk.digest).collect();
         contents.pieces.retain(|piece| !own.contains(&piece.digest));
         for piece in &contents.pieces {

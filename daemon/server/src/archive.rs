@@ -124,7 +124,7 @@ impl Archive {
         transcript: ArchivedTranscript,
     ) -> Result<ArchivedText, StoreError> {
         let pieces = index.packs.pieces(transcript.id).await?;
-        Ok(ArchivedText::new(self.folder.clone(), transcript, pieces))
+        Ok(ArchivedText::new(self.folder.clone(), index.clone(), transcript, pieces))
     }
 
     /// The archived text of one generation of a file. Blocking, on a thread of the runtime.

@@ -17,10 +17,10 @@ use longhaul_protocol::{memory, thread};
 use serde_json::{Value, json};
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, PATIENCE, of_thread, pause, text_at};
+use crate::support::{Client, Daemon, PATIENCE, of_thread, pause, soon, text_at};
 
 pub(crate) const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
-const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
+pub(crate) const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
 
 /// A thread of some hundred KiB with several chunks; `words` makes it different from others.
 pub(crate) fn long(thread_id: &str, words: &str, rounds: u32) -> Rollout {
@@ -53,6 +53,21 @@ pub(crate) async fn archived(client: &mut Client) -> OverviewResult {
         Ok(status) => status,
         Err(_) => panic!("the archive is not up to date: {last:?}"),
     }
+}
+
+/// The threads of the archive, once its index is open.
+pub(crate) async fn listed(client: &mut Client) -> Vec<String> {
+    let listing = async {
+        loop {
+            match client.call::<List>(ListParams::default()).await {
+                Ok(listed) => return listed.threads,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::StoreBusy, "{error:?}"),
+            }
+            pause().await;
+        }
+    };
+    let threads = soon("the archive's index is open", listing).await;
+    threads.into_iter().map(|thread| thread.thread_id).collect()
 }
 
 /// Waits until ingestion has noticed that a transcript is gone.

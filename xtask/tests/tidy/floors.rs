@@ -109,8 +109,9 @@ const SERVICE: &[Floor] = &[
 
 /// The archive, lowest first.
 const ARCHIVE: &[Floor] = &[
-    floor(&["forgotten", "reading", "shared"]),
+    floor(&["reading", "shared"]),
     floor(&["lookup", "publishing", "upkeep"]),
+    floor(&["forgetting"]),
     floor(&["archiver"]),
     floor(&["keeper"]),
     floor(&["restore", "status"]),

@@ -15,13 +15,14 @@
 //! *Upkeep* (`upkeep`): merges small packs, deletes what nothing refers to, enforces the configured bounds, and reads
 //! whole packs at intervals. It replaces a damaged pack from the transcripts that still exist.
 //!
-//! *Forgetting* removes a thread's texts, rewrites every pack that contained a chunk of them or names the thread, and
-//! records that the thread must not be archived again (`forgotten`).
+//! *Forgetting* (`forgetting`) records that a thread must not be archived again, removes its texts, and rewrites every pack
+//! that contained a chunk of them or names the thread. A start continues what a crash interrupted; until then, nothing of
+//! the thread can be read.
 //!
 //! Readers use the archive only for what a transcript no longer contains.
 
 mod archiver;
-mod forgotten;
+mod forgetting;
 mod keeper;
 mod lookup;
 mod publishing;

@@ -8,7 +8,9 @@ use longhaul_protocol::ErrorKind;
 use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams, Restore, RestoreParams};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-use crate::archive::{THREAD, archived, expand, folder, long, noticed, packs, restore, verify};
+use crate::archive::{
+    THREAD, archived, expand, folder, listed, long, noticed, packs, restore, verify,
+};
 use crate::support::{Client, Daemon, Process, command, eventually, soon};
 
 /// Changes one bit in the middle of a file.
@@ -168,6 +170,41 @@ pub(crate) fn spoil(pack: &Path) {
     let mut bytes = fs::read(pack).unwrap();
     bytes[9] ^= 16;
     fs::write(pack, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_pack_is_replaced_although_nothing_is_archived_any_more() {
+    for settings in ["", "redact = true\n"] {
+        let mut home = tempfile::tempdir().unwrap();
+        let mut rollout = long(THREAD, "turbine", 60);
+        let path = rollout.write(home.path());
+        for round in 0..2 {
+            let seq = rollout.seq();
+            rollout.message("user", &format!("Step {round}."));
+            rollout.append(&path, seq);
+            let text = format!("[archive]\n{settings}");
+            let (daemon, mut client) = Daemon::with_client(home, &text).await;
+            client.sync_file(&path).await;
+            archived(&mut client).await;
+            home = daemon.stopped().await;
+        }
+        let text = format!("[archive]\nenabled = false\n{settings}");
+        let (daemon, mut client) = Daemon::with_client(home, &text).await;
+        assert_eq!(listed(&mut client).await, [THREAD]);
+        let found = packs(daemon.home.path());
+        assert_eq!(found.len(), 2);
+        spoil(&found[0]);
+        let checked = verify(&mut client).await;
+        assert_eq!((checked.damaged, checked.damaged_threads.len()), (1, 0), "{checked:?}");
+        assert!(!found[0].exists(), "all its text is in another pack");
+        let whole = fs::read(&path).unwrap();
+        remove(&path);
+        noticed(&mut client, THREAD).await;
+        restore(&mut client, None).await.unwrap();
+        assert!(fs::read(&path).unwrap() == whole);
+        let checked = verify(&mut client).await;
+        assert_eq!((checked.files, checked.damaged), (2, 0), "{checked:?}");
+    }
 }
 
 #[tokio::test]

@@ -109,8 +109,10 @@ const SERVICE: &[Floor] = &[
 
 /// The archive, lowest first.
 const ARCHIVE: &[Floor] = &[
-    floor(&["reading", "shared"]),
-    floor(&["lookup", "publishing", "upkeep"]),
+    floor(&["description", "shared"]),
+    floor(&["reading"]),
+    floor(&["lookup", "publishing", "repair"]),
+    floor(&["upkeep"]),
     floor(&["forgetting"]),
     floor(&["archiver"]),
     floor(&["keeper"]),

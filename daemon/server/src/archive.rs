@@ -141,6 +141,17 @@ impl Archive {
         }
     }
 
+    /// Compares the pages of an index at rest with its seal. A damaged one is closed; [`Archive::open`] rebuilds it.
+    pub async fn check_index(&self) -> Result<(), StoreError> {
+        let Some(index) = self.index() else { return Ok(()) };
+        let checked = index.check_pages().await;
+        if let Err(StoreError::Corrupt { .. }) = checked {
+            *self.index.write().unwrap_or_else(PoisonError::into_inner) = None;
+            index.close_damaged().await;
+        }
+        checked
+    }
+
     pub async fn text(
         &self,
         index: &ArchiveIndex,

@@ -105,6 +105,7 @@ impl Archiver {
             self.shared.hints.if_none(|| progress.is_idle.store(true, Ordering::Relaxed));
             if Instant::now() >= next_check {
                 next_check = Instant::now() + CHECK_PERIOD;
+                self.shared.archive.check_index().await?;
                 upkeep::check_some(&self.shared, &index).await?;
             }
             *pause = Duration::from_secs(1);

@@ -146,17 +146,32 @@ pub(crate) fn packs(home: &Path) -> Vec<PathBuf> {
 
 /// Whether `words` occur in any file of the archive, compressed or not.
 pub(crate) fn says(home: &Path, words: &str) -> bool {
-    let holds = |bytes: &[u8]| bytes.windows(words.len()).any(|part| part == words.as_bytes());
     fs::read_dir(folder(home)).unwrap().any(|entry| {
         let path = entry.unwrap().path();
-        let bytes = fs::read(&path).unwrap();
-        let mut text = Vec::new();
-        if path.extension().is_some_and(|end| end == "pack") {
-            let decoder = zstd::stream::read::Decoder::new(&bytes[8..]).unwrap();
-            decoder.single_frame().read_to_end(&mut text).unwrap();
-        }
-        holds(&bytes) || holds(&text)
+        let is_pack = path.extension().is_some_and(|end| end == "pack");
+        holds(&fs::read(&path).unwrap(), words) || (is_pack && pack_says(&path, words))
     })
+}
+
+/// Whether `words` occur in the text or the description of a pack.
+pub(crate) fn pack_says(path: &Path, words: &str) -> bool {
+    let bytes = fs::read(path).unwrap();
+    let text_bytes = usize::try_from(number(&bytes, bytes.len() - 24)).unwrap();
+    let (text, description) = bytes[8..bytes.len() - 32].split_at(text_bytes);
+    [text, description].iter().any(|frame| {
+        let mut whole = Vec::new();
+        let decoder = zstd::stream::read::Decoder::new(*frame).unwrap();
+        decoder.single_frame().read_to_end(&mut whole).unwrap();
+        holds(&whole, words)
+    })
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn holds(bytes: &[u8], words: &str) -> bool {
+    bytes.windows(words.len()).any(|part| part == words.as_bytes())
 }
 
 #[tokio::test]

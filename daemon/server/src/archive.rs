@@ -10,10 +10,11 @@
 //! *Reading* ([`ArchivedText`]) decompresses the pack up to the chunk and compares its SHA-256; a chunk with another
 //! digest is never returned. A flipped bit costs the chunks behind it in one pack.
 //!
-//! *A damaged or lost index* is rebuilt from the packs (`rebuild`).
+//! *A damaged or lost index* is rebuilt from the packs (`rebuild`), without forgotten threads ([`ForgottenThreads`]).
 //!
 //! `service::archive` decides what is archived, and when.
 
+mod forgotten;
 mod pack;
 mod rebuild;
 mod text;
@@ -27,6 +28,7 @@ use std::sync::{PoisonError, RwLock};
 use longhaul_store::{ArchiveIndex, ArchivedTranscript, StoreError};
 use tokio::runtime::Handle;
 
+pub use forgotten::ForgottenThreads;
 pub use pack::{PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack};
 pub(crate) use text::ArchivedReader;
 pub use text::ArchivedText;
@@ -88,7 +90,7 @@ impl Archive {
     }
 
     /// Reconciles packs and index. An empty index is rebuilt from the packs. Otherwise, packs that are not in the index
-    /// were not committed, or not removed.
+    /// were not committed, or not removed. Afterwards, no text of a forgotten thread is in the index.
     async fn settle(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
         let access = |error: io::Error| StoreError::Access {
             path: self.folder.clone(),
@@ -107,6 +109,27 @@ impl Archive {
             tracing::error!(pack = lost, "a pack of the archive is gone");
             index.packs.record_check(*lost, 0, false).await?;
         }
+        self.remove_forgotten(index).await
+    }
+
+    /// Removes the texts of forgotten threads: an interrupted call has not erased them, or the index was rebuilt or restored.
+    async fn remove_forgotten(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
+        let access = |error: io::Error| StoreError::Access {
+            path: self.folder.clone(),
+            detail: error.to_string(),
+        };
+        let forgotten = ForgottenThreads::read(&self.folder).map_err(access)?;
+        if forgotten.is_empty() {
+            return Ok(());
+        }
+        for thread in index.threads.ages().await? {
+            if forgotten.has(&thread.thread_id) {
+                forgotten.add(&self.folder, &thread.thread_id).map_err(access)?;
+                let rows = index.transcripts.of_thread(&thread.thread_id).await?;
+                let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+                index.transcripts.remove(&ids).await?;
+            }
+        }
         Ok(())
     }
 
@@ -118,13 +141,24 @@ impl Archive {
         }
     }
 
+    /// Compares the pages of an index at rest with its seal. A damaged one is closed; [`Archive::open`] rebuilds it.
+    pub async fn check_index(&self) -> Result<(), StoreError> {
+        let Some(index) = self.index() else { return Ok(()) };
+        let checked = index.check_pages().await;
+        if let Err(StoreError::Corrupt { .. }) = checked {
+            *self.index.write().unwrap_or_else(PoisonError::into_inner) = None;
+            index.close_damaged().await;
+        }
+        checked
+    }
+
     pub async fn text(
         &self,
         index: &ArchiveIndex,
         transcript: ArchivedTranscript,
     ) -> Result<ArchivedText, StoreError> {
         let pieces = index.packs.pieces(transcript.id).await?;
-        Ok(ArchivedText::new(self.folder.clone(), transcript, pieces))
+        Ok(ArchivedText::new(self.folder.clone(), index.clone(), transcript, pieces))
     }
 
     /// The archived text of one generation of a file. Blocking, on a thread of the runtime.

@@ -17,10 +17,10 @@ use longhaul_protocol::{memory, thread};
 use serde_json::{Value, json};
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, PATIENCE, of_thread, pause, text_at};
+use crate::support::{Client, Daemon, PATIENCE, of_thread, pause, soon, text_at};
 
 pub(crate) const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
-const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
+pub(crate) const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
 
 /// A thread of some hundred KiB with several chunks; `words` makes it different from others.
 pub(crate) fn long(thread_id: &str, words: &str, rounds: u32) -> Rollout {
@@ -53,6 +53,21 @@ pub(crate) async fn archived(client: &mut Client) -> OverviewResult {
         Ok(status) => status,
         Err(_) => panic!("the archive is not up to date: {last:?}"),
     }
+}
+
+/// The threads of the archive, once its index is open.
+pub(crate) async fn listed(client: &mut Client) -> Vec<String> {
+    let listing = async {
+        loop {
+            match client.call::<ArchiveList>(ArchiveListParams::default()).await {
+                Ok(listed) => return listed.threads,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::StoreBusy, "{error:?}"),
+            }
+            pause().await;
+        }
+    };
+    let threads = soon("the archive's index is open", listing).await;
+    threads.into_iter().map(|thread| thread.thread_id).collect()
 }
 
 /// Waits until ingestion has noticed that a transcript is gone.
@@ -136,17 +151,32 @@ pub(crate) fn packs(home: &Path) -> Vec<PathBuf> {
 
 /// Whether `words` occur in any file of the archive, compressed or not.
 pub(crate) fn says(home: &Path, words: &str) -> bool {
-    let holds = |bytes: &[u8]| bytes.windows(words.len()).any(|part| part == words.as_bytes());
     fs::read_dir(folder(home)).unwrap().any(|entry| {
         let path = entry.unwrap().path();
-        let bytes = fs::read(&path).unwrap();
-        let mut text = Vec::new();
-        if path.extension().is_some_and(|end| end == "pack") {
-            let decoder = zstd::stream::read::Decoder::new(&bytes[8..]).unwrap();
-            decoder.single_frame().read_to_end(&mut text).unwrap();
-        }
-        holds(&bytes) || holds(&text)
+        let is_pack = path.extension().is_some_and(|end| end == "pack");
+        holds(&fs::read(&path).unwrap(), words) || (is_pack && pack_says(&path, words))
     })
+}
+
+/// Whether `words` occur in the text or the description of a pack.
+pub(crate) fn pack_says(path: &Path, words: &str) -> bool {
+    let bytes = fs::read(path).unwrap();
+    let text_bytes = usize::try_from(number(&bytes, bytes.len() - 24)).unwrap();
+    let (text, description) = bytes[8..bytes.len() - 32].split_at(text_bytes);
+    [text, description].iter().any(|frame| {
+        let mut whole = Vec::new();
+        let decoder = zstd::stream::read::Decoder::new(*frame).unwrap();
+        decoder.single_frame().read_to_end(&mut whole).unwrap();
+        holds(&whole, words)
+    })
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn holds(bytes: &[u8], words: &str) -> bool {
+    bytes.windows(words.len()).any(|part| part == words.as_bytes())
 }
 
 #[tokio::test]

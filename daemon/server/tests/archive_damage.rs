@@ -8,7 +8,9 @@ use longhaul_protocol::ErrorKind;
 use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams, Restore, RestoreParams};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-use crate::archive::{THREAD, archived, expand, folder, long, noticed, packs, restore, verify};
+use crate::archive::{
+    THREAD, archived, expand, folder, listed, long, noticed, packs, restore, verify,
+};
 use crate::support::{Client, Daemon, Process, command, eventually, soon};
 
 /// Changes one bit in the middle of a file.
@@ -20,12 +22,12 @@ pub(crate) fn flip(path: &Path) {
 }
 
 /// Truncates a file.
-fn tear(path: &Path) {
+pub(crate) fn tear(path: &Path) {
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
 }
 
-fn remove(path: &Path) {
+pub(crate) fn remove(path: &Path) {
     fs::remove_file(path).unwrap();
 }
 
@@ -163,19 +165,45 @@ async fn a_fold_of_another_version_is_repeated_from_the_archive() {
     assert_eq!(client.history(THREAD).await, before);
 }
 
+/// Flips a bit of a pack's text so that none of it can be read; its list of contents can.
+pub(crate) fn spoil(pack: &Path) {
+    let mut bytes = fs::read(pack).unwrap();
+    bytes[9] ^= 16;
+    fs::write(pack, bytes).unwrap();
+}
+
 #[tokio::test]
-async fn a_forgotten_thread_is_also_erased_from_a_damaged_pack() {
-    for damage in [flip, tear] {
-        let home = tempfile::tempdir().unwrap();
-        long(THREAD, "turbine", 60).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
-        archived(&mut client).await;
-        damage(&packs(daemon.home.path())[0]);
-        let params = longhaul_protocol::archive::ForgetParams { thread_id: THREAD.into() };
-        client.call::<longhaul_protocol::archive::Forget>(params).await.unwrap();
-        archived(&mut client).await;
-        assert!(packs(daemon.home.path()).is_empty(), "{:?}", packs(daemon.home.path()));
+async fn a_damaged_pack_is_replaced_although_nothing_is_archived_any_more() {
+    for settings in ["", "redact = true\n"] {
+        let mut home = tempfile::tempdir().unwrap();
+        let mut rollout = long(THREAD, "turbine", 60);
+        let path = rollout.write(home.path());
+        for round in 0..2 {
+            let seq = rollout.seq();
+            rollout.message("user", &format!("Step {round}."));
+            rollout.append(&path, seq);
+            let text = format!("[archive]\n{settings}");
+            let (daemon, mut client) = Daemon::with_client(home, &text).await;
+            client.sync_file(&path).await;
+            archived(&mut client).await;
+            home = daemon.stopped().await;
+        }
+        let text = format!("[archive]\nenabled = false\n{settings}");
+        let (daemon, mut client) = Daemon::with_client(home, &text).await;
+        assert_eq!(listed(&mut client).await, [THREAD]);
+        let found = packs(daemon.home.path());
+        assert_eq!(found.len(), 2);
+        spoil(&found[0]);
+        let checked = verify(&mut client).await;
+        assert_eq!((checked.damaged, checked.damaged_threads.len()), (1, 0), "{checked:?}");
+        assert!(!found[0].exists(), "all its text is in another pack");
+        let whole = fs::read(&path).unwrap();
+        remove(&path);
+        noticed(&mut client, THREAD).await;
+        restore(&mut client, None).await.unwrap();
+        assert!(fs::read(&path).unwrap() == whole);
+        let checked = verify(&mut client).await;
+        assert_eq!((checked.files, checked.damaged), (2, 0), "{checked:?}");
     }
 }
 

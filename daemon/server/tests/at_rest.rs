@@ -4,10 +4,12 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use longhaul_protocol::archive::{Overview, OverviewParams};
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
 use longhaul_protocol::memory::{AddNote, AddNoteParams, Forget, ForgetParams, Origin};
 use serde_json::json;
 
+use crate::archive::{archived, folder};
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, Process, command, pause, soon};
@@ -214,6 +216,29 @@ async fn a_bit_flipped_while_the_daemon_rests_is_repaired_within_the_hour() {
     };
     while_passing("a repaired page", is_mended, &mut client).await;
     assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
+}
+
+#[tokio::test]
+async fn a_damaged_index_of_a_resting_archive_is_rebuilt_within_the_hour() {
+    let home = tempfile::tempdir().unwrap();
+    long_thread(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    let index = folder(daemon.home.path()).join("index.db");
+    let seal = index.with_extension("db.seal");
+    while_passing("a seal", async |_| seal.exists(), &mut client).await;
+    flip(&index, &[255; 16]);
+    let middle = || {
+        let bytes = std::fs::read(&index).unwrap_or_default();
+        bytes.get(bytes.len() / 2..).map(|rest| rest[..rest.len().min(16)].to_vec())
+    };
+    let flipped = middle();
+    let is_rebuilt = async |client: &mut Client| {
+        let status = client.call::<Overview>(OverviewParams {}).await;
+        middle() != flipped && status.is_ok_and(|status| status.threads == 1)
+    };
+    while_passing("a new index", is_rebuilt, &mut client).await;
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod agents;
 mod agents_project;
 mod archive;
 mod archive_damage;
+mod archive_forget;
 mod archive_rest;
 mod at_rest;
 mod background;

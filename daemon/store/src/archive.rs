@@ -228,8 +228,22 @@ impl ArchiveIndex {
         self.pools.release_memory().await
     }
 
+    /// Compares the pages of an index at rest with its seal.
+    ///
+    /// # Errors
+    /// `Corrupt`: close it with [`ArchiveIndex::close_damaged`].
+    pub async fn check_pages(&self) -> Result<(), StoreError> {
+        let _at_rest = self.pools.at_rest().await;
+        open::check_seal(&self.path).await.map(drop)
+    }
+
     pub async fn close(&self) {
         self.pools.close().await;
+    }
+
+    /// Closes it and keeps its seal, so that the next [`ArchiveIndex::open`] finds the damage, too.
+    pub async fn close_damaged(&self) {
+        self.pools.close_damaged().await;
     }
 }
 

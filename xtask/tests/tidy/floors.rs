@@ -143,8 +143,11 @@ const SERVICE: &[Floor] = &[
 
 /// The archive, lowest first.
 const ARCHIVE: &[Floor] = &[
-    floor(&["forgotten", "reading", "shared"]),
-    floor(&["lookup", "publishing", "upkeep"]),
+    floor(&["description", "shared"]),
+    floor(&["reading"]),
+    floor(&["lookup", "publishing", "repair"]),
+    floor(&["upkeep"]),
+    floor(&["forgetting"]),
     floor(&["archiver"]),
     floor(&["keeper"]),
     floor(&["restore", "status"]),

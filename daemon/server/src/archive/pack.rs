@@ -259,8 +259,11 @@ pub fn chunks_of_pack(
     chunks.sort_by_key(|chunk| chunk.offset);
     let mut text = classify(path, PackText::open(path))?;
     for PackedChunk { digest, offset, bytes } in chunks {
-        let chunk = text.read(offset, bytes).ok().filter(|chunk| ChunkDigest::of(chunk) == digest);
-        each(digest, &chunk.ok_or_else(|| PackError::Damaged(path.to_owned()))?)?;
+        let chunk = classify(path, text.read(offset, bytes))?;
+        if ChunkDigest::of(&chunk) != digest {
+            return Err(PackError::Damaged(path.to_owned()));
+        }
+        each(digest, &chunk)?;
     }
     Ok(())
 }

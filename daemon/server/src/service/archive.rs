@@ -13,19 +13,23 @@
 //! agent compressed, has the same text, so its chunks already exist.
 //!
 //! *Upkeep* (`upkeep`): merges small packs, deletes what nothing refers to, enforces the configured bounds, and reads
-//! whole packs at intervals. It replaces a damaged pack from the transcripts that still exist.
+//! whole packs at intervals. It replaces the chunks of a damaged pack from the transcripts that still exist (`repair`); the
+//! others stay, as far as they can be read.
 //!
-//! *Forgetting* removes a thread's texts, rewrites every pack that contained a chunk of them or names the thread, and
-//! records that the thread must not be archived again (`forgotten`).
+//! *Forgetting* (`forgetting`) records that a thread must not be archived again, removes its texts, and rewrites every pack
+//! that contained a chunk of them or names the thread. A start continues what a crash interrupted; until then, nothing of
+//! the thread can be read.
 //!
 //! Readers use the archive only for what a transcript no longer contains.
 
 mod archiver;
-mod forgotten;
+mod description;
+mod forgetting;
 mod keeper;
 mod lookup;
 mod publishing;
 mod reading;
+mod repair;
 mod restore;
 mod shared;
 mod status;

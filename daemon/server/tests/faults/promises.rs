@@ -15,10 +15,11 @@ use longhaul_protocol::message_history::{Lookup, LookupParams};
 use longhaul_protocol::thread::{
     Append, AppendParams, Open, Sync, SyncParams, ThreadGet, ThreadGetParams,
 };
-use longhaul_protocol::{Method, WireError};
+use longhaul_protocol::{ErrorKind, Method, WireError};
 
-use super::script::{self, FIRST, NOTES, PROMPT, Promises, SECOND, transcript};
+use super::script::{self, FIRST, NOTES, PROMPT, Promises, SECOND, THIRD, restored, transcript};
 use super::shim::{Fault, PATIENCE, Place, Trigger};
+use crate::archive::{pack_says, packs};
 use crate::support::Client;
 use crate::threads::addition;
 
@@ -61,6 +62,7 @@ pub async fn complaints(place: &Place, promises: &Promises, truth: &Truth) -> Ve
     check.memory(promises).await;
     check.prompt(promises).await;
     check.archive(place).await;
+    check.forgotten(place, promises).await;
     check.status().await;
     check.end(place).await
 }
@@ -237,7 +239,7 @@ impl Check {
         loop {
             let status = match self.client.attempt::<Overview>(OverviewParams {}).await {
                 Some(Ok(status)) => status,
-                Some(Err(error)) if error.kind() == longhaul_protocol::ErrorKind::StoreBusy => {
+                Some(Err(error)) if error.kind() == ErrorKind::StoreBusy => {
                     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
                     continue;
                 }
@@ -269,6 +271,31 @@ impl Check {
         self.call::<Restore>("restore", params).await;
         let is_same = fs::read(&path).is_ok_and(|bytes| bytes == whole);
         self.expect(is_same, || "a transcript is not given back as it was".into());
+    }
+
+    /// Checks that nothing of a forgotten thread is in a pack, and that a restored file is complete.
+    async fn forgotten(&mut self, place: &Place, promises: &Promises) {
+        let path = restored(&place.home());
+        if promises.is_restored || path.exists() {
+            let whole = fs::read(transcript(&place.home(), FIRST)).unwrap();
+            let is_same = fs::read(&path).is_ok_and(|bytes| bytes == whole);
+            self.expect(is_same, || "a restored file is not complete".into());
+        }
+        if !promises.is_forgotten {
+            return;
+        }
+        for words in [THIRD, "governor"] {
+            let is_left = packs(&place.home()).iter().any(|pack| pack_says(pack, words));
+            self.expect(!is_left, || format!("{words:?} is in a pack of the archive"));
+        }
+        let to = Some(place.home().join("nothing.jsonl").display().to_string());
+        let params = RestoreParams { thread_id: THIRD.into(), to };
+        let kind = match self.client.attempt::<Restore>(params).await {
+            Some(Err(error)) => Some(error.kind()),
+            _ => None,
+        };
+        let is_gone = kind == Some(ErrorKind::NotArchived);
+        self.expect(is_gone, || format!("a forgotten thread is restored: {kind:?}"));
     }
 
     /// Checks that `longhaul doctor` shows no problem.
@@ -313,10 +340,15 @@ fn orphans(place: &Place) -> Vec<String> {
             "" => {
                 let known = ["longhaul.db", "search.db", "longhaul.db.seal", "search.db.seal"];
                 let others = ["longhauld.lock", "message_history.jsonl", "message_history.lock"];
-                known.contains(&name) || others.contains(&name) || name == "memory"
+                // A kill can leave the hidden file of a restore in the folder that a person named.
+                let is_restored = name == "restored.jsonl" || name.starts_with(".restored.jsonl.");
+                known.contains(&name) || others.contains(&name) || name == "memory" || is_restored
             }
             "run" => name.ends_with(".lock"),
-            "archive" => ["index.db", "index.db.seal"].contains(&name) || name.ends_with(".pack"),
+            "archive" => {
+                let known = ["index.db", "index.db.seal", "forgotten"];
+                known.contains(&name) || name.ends_with(".pack")
+            }
             _ if folder.starts_with("memory.d/g") => {
                 name.ends_with(".md") || name.ends_with(".json")
             }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams};
+use longhaul_protocol::archive::{
+    ArchiveState, Forget, ForgetParams, Overview, OverviewParams, Restore, RestoreParams,
+};
 use longhaul_protocol::compaction::{Run, RunParams};
 use longhaul_protocol::memory::{
     AddNote, AddNoteParams, Origin, Run as RunMemory, RunParams as MemoryRun,
@@ -21,6 +23,8 @@ use crate::threads::addition;
 
 pub const FIRST: &str = "019cadd3-0000-7000-8000-0000000000f1";
 pub const SECOND: &str = "019cadd3-0000-7000-8000-0000000000f2";
+/// The archive forgets it.
+pub const THIRD: &str = "019cadd3-0000-7000-8000-0000000000f3";
 
 pub const NOTES: [&str; 2] = ["Write dates as 2026-11-21.", "Never force a push."];
 pub const PROMPT: &str = "Rename parse() to parse_line().";
@@ -56,6 +60,10 @@ pub struct Promises {
     pub has_prompt: bool,
     /// All existing transcripts.
     pub is_archived: bool,
+    /// The archive has nothing of the third thread.
+    pub is_forgotten: bool,
+    /// The first thread is in [`restored`].
+    pub is_restored: bool,
 }
 
 /// The two agents' transcripts; the second one grows while a script runs.
@@ -71,6 +79,7 @@ pub fn lay_out(home: &Path) {
     let (first, second) = transcripts();
     first.write(home);
     second.write(home);
+    long(THIRD, "governor", 2).write(home);
 }
 
 /// The progress of a script.
@@ -128,6 +137,10 @@ impl<'a> Script<'a> {
                 Some(Err(error)) => {
                     self.received += 1;
                     self.judge(M::NAME, &error);
+                    if error.kind() == ErrorKind::FileExists {
+                        // The attempt before failed only after it had put the file there.
+                        return None;
+                    }
                     last = format!("{:?}: {}", error.kind(), error.message);
                 }
                 None => {
@@ -153,6 +166,9 @@ impl<'a> Script<'a> {
             self.complaints
                 .push(format!("{method}: a disk fault is reported as an internal error: {answer}"));
         }
+        if error.kind() == ErrorKind::ArchiveDamaged {
+            self.complaints.push(format!("{method}: a disk fault is reported as damage"));
+        }
         let is_full = self.subject.fault == Fault::Full;
         if is_full && method == Sync::NAME && error.kind() == ErrorKind::ThreadNotFound {
             self.complaints.push("thread/sync: an existing thread is not found".into());
@@ -168,6 +184,7 @@ impl<'a> Script<'a> {
     pub async fn run(&mut self, home: &Path) {
         self.sync(FIRST).await;
         self.sync(SECOND).await;
+        self.sync(THIRD).await;
         self.open().await;
         self.append(&["a", "b"]).await;
         self.append(&["c", "d"]).await;
@@ -183,6 +200,8 @@ impl<'a> Script<'a> {
         }
         self.prompt().await;
         self.archived().await;
+        self.forget().await;
+        self.restore(home).await;
         grow(home);
         self.sync(SECOND).await;
         self.archived().await;
@@ -255,6 +274,21 @@ impl<'a> Script<'a> {
         }
     }
 
+    async fn forget(&mut self) {
+        let params = ForgetParams { thread_id: THIRD.into() };
+        if self.call::<Forget>(params).await.is_some() {
+            self.promise(|promises| promises.is_forgotten = true);
+        }
+    }
+
+    async fn restore(&mut self, home: &Path) {
+        let to = Some(restored(home).display().to_string());
+        let params = RestoreParams { thread_id: FIRST.into(), to };
+        if self.call::<Restore>(params).await.is_some() {
+            self.promise(|promises| promises.is_restored = true);
+        }
+    }
+
     /// Waits until everything is archived, or a fault prevents it.
     async fn archived(&mut self) {
         let until = tokio::time::Instant::now() + PATIENCE;
@@ -305,4 +339,9 @@ pub fn grow(home: &Path) {
 
 pub fn transcript(home: &Path, thread_id: &str) -> PathBuf {
     home.join(format!(".codex/sessions/2026/03/02/rollout-2026-03-02T09-14-07-{thread_id}.jsonl"))
+}
+
+/// Where the script restores the first thread to: a folder whose power cuts are simulated.
+pub fn restored(home: &Path) -> PathBuf {
+    home.join(".local/state/longhaul/restored.jsonl")
 }

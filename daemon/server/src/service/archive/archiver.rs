@@ -1,6 +1,6 @@
 //! The task that archives while ingestion is idle.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::reading::{self, NewPart, ReadOutcome, Tail};
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use super::upkeep::EvictionFacts;
-use super::{forgotten, publishing, upkeep};
+use super::{forgetting, publishing, upkeep};
+use crate::archive::ForgottenThreads;
 use crate::heap;
 use crate::ingest::{Compared, Ingest, Walk, compare};
 use crate::service::error::ServiceError;
@@ -77,6 +78,7 @@ impl Archiver {
             Some(index) => index,
             None => self.shared.archive.open().await?,
         };
+        forgetting::resume(&self.shared, &index).await?;
         let mut next_check = Instant::now() + CHECK_PERIOD;
         let mut was_enabled = true;
         loop {
@@ -101,6 +103,7 @@ impl Archiver {
             self.shared.hints.if_none(|| progress.is_idle.store(true, Ordering::Relaxed));
             if Instant::now() >= next_check {
                 next_check = Instant::now() + CHECK_PERIOD;
+                self.shared.archive.check_index().await?;
                 upkeep::check_some(&self.shared, &index).await?;
             }
             *pause = Duration::from_secs(1);
@@ -218,7 +221,8 @@ impl Archiver {
 
     async fn excluded(&self, index: &ArchiveIndex) -> Result<Exclusions, ServiceError> {
         let folder = self.shared.archive.folder().to_owned();
-        let forgotten = tokio::task::spawn_blocking(move || forgotten::read(&folder)).await?;
+        let reading = move || ForgottenThreads::read(&folder);
+        let forgotten = tokio::task::spawn_blocking(reading).await?;
         let forgotten =
             forgotten.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
         Ok(Exclusions { forgotten, evicted: index.threads.evicted().await?.into_iter().collect() })
@@ -369,7 +373,7 @@ async fn is_unchanged(file: &FileRow, row: &ArchivedTranscript) -> Result<bool, 
 
 /// Threads and files not to archive.
 struct Exclusions {
-    forgotten: HashSet<String>,
+    forgotten: ForgottenThreads,
     evicted: HashMap<String, u64>,
 }
 
@@ -380,7 +384,7 @@ impl Exclusions {
         is_ephemeral
             || file.gone_at_ms.is_some()
             || self.evicted.get(&file.path) == Some(&file.cursor.offset)
-            || self.forgotten.contains(&forgotten::name_of(thread_id))
+            || self.forgotten.has(thread_id)
     }
 }
 

@@ -7,11 +7,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
+use super::forgetting;
 use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
 use super::upkeep::EvictionFacts;
-use super::{forgotten, upkeep};
-use crate::archive::{Archive, contents_of_pack};
+use crate::archive::Archive;
 use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
 use crate::service::prefix::{CANDIDATES_MAX, only};
@@ -84,66 +84,10 @@ impl ArchiveKeeper {
     /// of its texts.
     ///
     /// # Errors
-    /// The archive cannot be written. What was deleted stays deleted, and another call continues.
+    /// The archive cannot be written. What was deleted stays deleted, and another call or the next start continues.
     pub async fn forget(&self, thread_id: &str) -> Result<u64, ServiceError> {
         let index = self.index()?;
         let thread_id = &self.complete_id(&index, thread_id).await?;
-        let _turn = self.shared.turn.lock().await;
-        let (folder, thread) = (self.shared.archive.folder().to_owned(), thread_id.clone());
-        let recording = move || forgotten::add(&folder, &thread);
-        let recorded = tokio::task::spawn_blocking(recording).await?;
-        recorded.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
-        let rows = index.transcripts.of_thread(thread_id).await?;
-        let bytes = rows.iter().map(|row| row.text_bytes).sum();
-        let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
-        index.transcripts.remove(&ids).await?;
-        index.packs.sweep().await?;
-        let naming = self.packs_naming(&index, thread_id).await?;
-        let is_due = |pack: &longhaul_store::PackRow| {
-            naming.contains(&pack.pack) || pack.used_bytes < pack.text_bytes
-        };
-        let due: Vec<i64> = index
-            .packs
-            .all()
-            .await?
-            .iter()
-            .filter(|pack| is_due(pack))
-            .map(|pack| pack.pack)
-            .collect();
-        upkeep::rewrite(&self.shared, &index, is_due).await?;
-        // A damaged pack cannot be rewritten, so delete it with all its other chunks.
-        for pack in index.packs.all().await?.iter().filter(|pack| due.contains(&pack.pack)) {
-            tracing::error!(
-                pack = pack.pack,
-                "deleting a damaged pack that contains forgotten text"
-            );
-            index.packs.repack(&[pack.pack], None).await?;
-            upkeep::remove(&self.shared, pack.pack)?;
-        }
-        // Pages of the index still contain the deleted text.
-        index.scrub().await?;
-        Ok(bytes)
-    }
-
-    /// The packs whose description names a thread.
-    async fn packs_naming(
-        &self,
-        index: &ArchiveIndex,
-        thread_id: &str,
-    ) -> Result<Vec<i64>, ServiceError> {
-        let packs = index.packs.all().await?.into_iter();
-        let packs: Vec<_> =
-            packs.map(|pack| (pack.pack, self.shared.archive.pack(pack.pack))).collect();
-        let thread_id = thread_id.to_owned();
-        let looking = move || {
-            let names = |path: &std::path::Path| {
-                // An unreadable pack may name it.
-                contents_of_pack(path).map_or(true, |contents| {
-                    contents.transcripts.iter().any(|name| name.thread_id == thread_id)
-                })
-            };
-            packs.into_iter().filter(|(_, path)| names(path)).map(|(pack, _)| pack).collect()
-        };
-        Ok(tokio::task::spawn_blocking(looking).await?)
+        forgetting::forget(&self.shared, &index, thread_id).await
     }
 }

@@ -9,6 +9,7 @@ use longhaul_core::redact::{redact, redact_value};
 use longhaul_store::{ArchivedPart, ArchivedTranscript, FileRow, NewPiece};
 use serde_json::Value;
 
+use super::shared::BATCH_BYTES;
 use crate::ingest::{Compared, Walk, compare};
 use crate::transcript::{Content, LINE_BYTES_MAX, Piece, Pieces, Transcript};
 
@@ -49,9 +50,10 @@ pub(super) fn read(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ReadOutcome::Gone),
         opened => opened?,
     };
+    let end = file.cursor.offset;
     let new = match known.is_redacted {
-        true => read_redacted(&transcript, file, known.source_bytes, bytes_max)?,
-        false => read_plain(&transcript, file, known.source_bytes, bytes_max)?,
+        true => read_redacted(&transcript, known.source_bytes..end, bytes_max)?,
+        false => read_plain(&transcript, known.source_bytes..end, bytes_max)?,
     };
     let Some(new) = new else { return Ok(ReadOutcome::Gone) };
     let mut new = cut(known, tail, new);
@@ -72,6 +74,41 @@ pub(super) fn read(
     Ok(ReadOutcome::New(Box::new(new)))
 }
 
+/// Calls `each` with the chunks of an archived text as its transcript has them now. Blocking.
+pub(super) fn chunks_of(
+    row: &ArchivedTranscript,
+    mut each: impl FnMut(ChunkDigest, &[u8]),
+) -> io::Result<()> {
+    let transcript = match Transcript::open(row.source, Path::new(&row.path)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let end = row.source_bytes;
+    let mut known = ArchivedTranscript { source_bytes: 0, text_bytes: 0, ..row.clone() };
+    let mut tail = Tail::default();
+    while known.source_bytes < end {
+        let new = match row.is_redacted {
+            true => read_redacted(&transcript, known.source_bytes..end, BATCH_BYTES)?,
+            false => read_plain(&transcript, known.source_bytes..end, BATCH_BYTES)?,
+        };
+        let Some(new) = new.filter(|new| new.source_bytes > 0) else { break };
+        let NewPart { part, text, chunks, .. } = cut(known, tail, new);
+        for (digest, place) in &chunks {
+            each(*digest, &text[place.clone()]);
+        }
+        known = part.transcript;
+        tail = match (part.pieces.last(), chunks.last()) {
+            (Some(last), Some((_, place))) => Tail {
+                offset: last.offset,
+                lines_before: last.lines_before,
+                chunk: text[place.clone()].to_vec(),
+            },
+            _ => Tail::default(),
+        };
+    }
+    Ok(())
+}
+
 /// New text, and the number of bytes of the transcript that it comes from.
 struct NewText {
     text: Vec<u8>,
@@ -80,12 +117,11 @@ struct NewText {
 
 fn read_plain(
     transcript: &Transcript,
-    file: &FileRow,
-    from: u64,
+    place: Range<u64>,
     bytes_max: u64,
 ) -> io::Result<Option<NewText>> {
-    let count = file.cursor.offset.saturating_sub(from).min(bytes_max);
-    let text = transcript.bytes_at(from, count)?;
+    let count = place.end.saturating_sub(place.start).min(bytes_max);
+    let text = transcript.bytes_at(place.start, count)?;
     let source_bytes = text.len() as u64;
     Ok((source_bytes == count).then_some(NewText { text, source_bytes }))
 }
@@ -93,8 +129,7 @@ fn read_plain(
 /// Reads whole lines and redacts them. A document has no lines and is not archived redacted.
 fn read_redacted(
     transcript: &Transcript,
-    file: &FileRow,
-    from: u64,
+    Range { start: from, end }: Range<u64>,
     bytes_max: u64,
 ) -> io::Result<Option<NewText>> {
     if transcript.is_document() {
@@ -102,7 +137,7 @@ fn read_redacted(
     }
     let mut new = NewText { text: Vec::new(), source_bytes: 0 };
     let mut pieces = Pieces::of(transcript, from, LINE_BYTES_MAX)?;
-    while new.source_bytes < bytes_max && from + new.source_bytes < file.cursor.offset {
+    while new.source_bytes < bytes_max && from + new.source_bytes < end {
         match pieces.next()? {
             Piece::Line(line) => {
                 match line.content {

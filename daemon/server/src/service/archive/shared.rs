@@ -76,6 +76,26 @@ impl ArchiveShared {
         }
         let disk = rustix::fs::statvfs(self.archive.folder());
         let disk = disk.map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
-        MAX_BYTES_DEFAULT.min(disk / 100 * MAX_DISK_PERCENT)
+        default_bound(disk)
+    }
+}
+
+/// The maximum size of an archive on a disk of this size.
+fn default_bound(disk_bytes: u64) -> u64 {
+    MAX_BYTES_DEFAULT.min(disk_bytes / 100 * MAX_DISK_PERCENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_default_an_archive_takes_five_gigabytes_or_two_percent_of_a_smaller_disk() {
+        const GB: u64 = 1_000_000_000;
+        assert_eq!(default_bound(100 * GB), 2 * GB);
+        assert_eq!(default_bound(250 * GB), 5 * GB);
+        assert_eq!(default_bound(4_000 * GB), 5 * GB);
+        assert_eq!(default_bound(u64::MAX), 5 * GB, "the disk's size is unknown");
+        assert_eq!(default_bound(99), 0);
     }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::eviction::{self, Bounds, EvictionCandidate};
-use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
-use longhaul_core::digest::DigestStream;
+use longhaul_core::archive::pack::PackContents;
 use longhaul_store::{ArchiveIndex, CompactionTable, NewPack, PackRow, ThreadAge, UpdateTable};
 
+use super::description::{PackDescription, text_hash};
+use super::repair;
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use crate::archive::{
     PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, next_pack,
@@ -135,7 +137,8 @@ fn is_wasteful(pack: &PackRow) -> bool {
     !pack.is_damaged && pack.text_bytes >= BATCH_BYTES / 2 && pack.used_bytes < pack.text_bytes / 2
 }
 
-/// Rewrites the packs that `is_due` into packs of up to a batch in use, and removes the old ones.
+/// Rewrites the packs that `is_due` into packs of up to a batch in use, and removes the old ones. A pack that is damaged
+/// stays.
 pub(super) async fn rewrite(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -144,7 +147,17 @@ pub(super) async fn rewrite(
     let due: Vec<PackRow> =
         index.packs.all().await?.into_iter().filter(|pack| is_due(pack)).collect();
     for group in groups(due) {
-        rewrite_group(shared, index, &group).await?;
+        let Some(damaged) = rewrite_group(shared, index, &group).await? else { continue };
+        on_damage(shared, index, &damaged, &group).await?;
+        if group.len() == 1 {
+            continue;
+        }
+        // The sound ones of the group must not stay because of the damaged one.
+        for pack in group {
+            if let Some(damaged) = rewrite_group(shared, index, &[pack]).await? {
+                on_damage(shared, index, &damaged, &[pack]).await?;
+            }
+        }
     }
     Ok(())
 }
@@ -165,11 +178,12 @@ fn groups(packs: Vec<PackRow>) -> Vec<Vec<i64>> {
     groups
 }
 
+/// Rewrites packs into one. If one of them is damaged, returns its path and rewrites nothing.
 async fn rewrite_group(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     packs: &[i64],
-) -> Result<(), ServiceError> {
+) -> Result<Option<PathBuf>, ServiceError> {
     let mut used = Vec::new();
     for pack in packs {
         used.push((shared.archive.pack(*pack), index.packs.contents(*pack).await?));
@@ -179,14 +193,14 @@ async fn rewrite_group(
     let writing = move || merge_packs(&folder, last, used, foreign);
     let written = match tokio::task::spawn_blocking(writing).await? {
         Ok(written) => written,
-        Err(PackError::Damaged(path)) => return on_damage(shared, index, &path, packs).await,
+        Err(PackError::Damaged(path)) => return Ok(Some(path)),
         Err(PackError::Io { path, source }) => return Err(ServiceError::file(&path, source)),
     };
     index.packs.repack(packs, written.as_ref()).await?;
     for pack in packs {
         remove(shared, *pack)?;
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Writes the used chunks of some packs into one, a chunk at a time; `None` if none is used.
@@ -216,12 +230,39 @@ fn merge_packs(
     pack.finish().map(Some).map_err(failed)
 }
 
-pub(super) fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
+/// Deletes a pack that cannot be rewritten because it is damaged, with all its chunks.
+///
+/// # Errors
+/// It is not damaged, or cannot be read now.
+pub(super) async fn delete_damaged(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+    pack: i64,
+) -> Result<(), ServiceError> {
+    let path = shared.archive.pack(pack);
+    let checked = tokio::task::spawn_blocking(move || check_pack(&path)).await?;
+    match checked {
+        Err(PackError::Damaged(path)) => {
+            tracing::error!(pack = %path.display(), "deleting a damaged pack with forgotten text");
+            index.packs.repack(&[pack], None).await?;
+            remove(shared, pack)
+        }
+        Err(PackError::Io { path, source }) => Err(ServiceError::file(&path, source)),
+        Ok(()) => {
+            let differs = io::Error::new(
+                ErrorKind::InvalidData,
+                "the archive's index does not match this file: stop the daemon and delete index.db beside it, then the \
+                 index is rebuilt",
+            );
+            Err(ServiceError::file(&shared.archive.pack(pack), differs))
+        }
+    }
+}
+
+fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
     let path = shared.archive.pack(pack);
     match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(ServiceError::file(&path, error))
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(ServiceError::file(&path, error)),
         _ => Ok(()),
     }
 }
@@ -238,8 +279,12 @@ async fn foreign_pieces(
     for pack in packs {
         let path = shared.archive.pack(*pack);
         let read = tokio::task::spawn_blocking(move || contents_of_pack(&path)).await?;
-        // An unreadable pack is reported when its chunks are read.
-        let Ok(mut contents) = read else { continue };
+        let mut contents = match read {
+            Ok(contents) => contents,
+            // It is reported when its chunks are read.
+            Err(PackError::Damaged(_)) => continue,
+            Err(PackError::Io { path, source }) => return Err(ServiceError::file(&path, source)),
+        };
         let own: HashSet<ChunkDigest> = contents.chunks.iter().map(|chunk| chunk.digest).collect();
         contents.pieces.retain(|piece| !own.contains(&piece.digest));
         for piece in &contents.pieces {
@@ -264,51 +309,14 @@ async fn foreign_pieces(
     Ok(PackContents { transcripts: names, chunks: Vec::new(), pieces })
 }
 
-/// A fixed-size hash of a text's path and generation, since there may be very many.
-fn text_hash(name: &TranscriptName) -> u128 {
-    let mut of = DigestStream::default();
-    of.update(name.path.as_bytes());
-    of.update(&name.generation.to_be_bytes());
-    of.finish().0
-}
-
-/// The description for a pack: each text once, each piece once.
-#[derive(Default)]
-struct PackDescription {
-    names: Vec<TranscriptName>,
-    pieces: Vec<PackedPiece>,
-    places: HashMap<u128, usize>,
-    seen: HashSet<(usize, u64)>,
-}
-
-impl PackDescription {
-    fn add(&mut self, contents: PackContents) {
-        let mut names: Vec<_> = contents.transcripts.into_iter().map(Some).collect();
-        let mut places = vec![0; names.len()];
-        for piece in contents.pieces {
-            if let Some(name) = names[piece.transcript].take() {
-                places[piece.transcript] =
-                    *self.places.entry(text_hash(&name)).or_insert_with(|| {
-                        self.names.push(name);
-                        self.names.len() - 1
-                    });
-            }
-            let transcript = places[piece.transcript];
-            if self.seen.insert((transcript, piece.offset)) {
-                self.pieces.push(PackedPiece { transcript, ..piece });
-            }
-        }
-    }
-}
-
-/// Reads some packs completely, those not read for longest first.
+/// Reads some packs completely, those not read for longest first. Damaged ones, too: a transcript may be back.
 pub(super) async fn check_some(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
     let due_ms = shared.clock.now_ms().saturating_sub(CHECKED_MAX_MS);
     let mut packs = index.packs.all().await?;
-    packs.retain(|pack| !pack.is_damaged && pack.checked_ms < due_ms);
+    packs.retain(|pack| pack.checked_ms < due_ms);
     packs.sort_by_key(|pack| pack.checked_ms);
     let mut bytes = 0;
     for pack in packs {
@@ -337,8 +345,8 @@ pub(super) async fn check(
     Ok(index.packs.all().await?.iter().any(|row| row.pack == pack && !row.is_damaged))
 }
 
-/// Marks damaged packs and archives their chunks again from the transcripts that exist. Chunks without a transcript stay,
-/// as far as they can be read.
+/// Marks a damaged pack, and replaces it as far as transcripts have its chunks. Until then, what can be read of its texts
+/// can be read. Chunks without a transcript stay, as far as they can be read.
 async fn on_damage(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -348,11 +356,16 @@ async fn on_damage(
     tracing::error!(pack = %path.display(), "a pack of the archive is damaged");
     for pack in packs.iter().filter(|pack| shared.archive.pack(**pack) == path) {
         index.packs.record_check(*pack, shared.clock.now_ms(), false).await?;
+        repair::replace_chunks(shared, index, *pack).await?;
         for row in index.transcripts.in_pack(*pack).await? {
             if row.generation >= 0 && Path::new(&row.path).exists() {
-                index.transcripts.remove(&[row.id]).await?;
+                // Its transcript has other chunks now, so archive it again beside the old text.
+                index.transcripts.replace(&row).await?;
                 shared.hints.hint(&row.path);
             }
+        }
+        if index.packs.all().await?.iter().any(|row| row.pack == *pack && is_replaced(row)) {
+            rewrite_group(shared, index, &[*pack]).await?;
         }
     }
     Ok(())

@@ -1,0 +1,107 @@
+//! Erases threads from the archive.
+//!
+//! The thread is recorded as forgotten, its rows are removed from the index, and every pack that may contain text or a name
+//! of it is rewritten. If that is interrupted, the next start continues it.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use longhaul_store::{ArchiveIndex, PackRow};
+
+use super::shared::ArchiveShared;
+use super::upkeep;
+use crate::archive::{ForgottenThreads, contents_of_pack};
+use crate::service::error::ServiceError;
+
+/// Erases a thread; returns the bytes of its texts.
+pub(super) async fn forget(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+    thread_id: &str,
+) -> Result<u64, ServiceError> {
+    let _turn = shared.turn.lock().await;
+    let of = thread_id.to_owned();
+    let was_begun = in_folder(shared, move |folder| {
+        let forgotten = ForgottenThreads::read(folder)?;
+        forgotten.add(folder, &of)?;
+        Ok(forgotten.is_any_unfinished())
+    });
+    let was_begun = was_begun.await?;
+    let rows = index.transcripts.of_thread(thread_id).await?;
+    let bytes = rows.iter().map(|row| row.text_bytes).sum();
+    let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    index.transcripts.remove(&ids).await?;
+    erase(shared, index, was_begun).await?;
+    Ok(bytes)
+}
+
+/// Erases threads whose forgetting was interrupted.
+pub(super) async fn resume(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+) -> Result<(), ServiceError> {
+    let _turn = shared.turn.lock().await;
+    let forgotten = in_folder(shared, ForgottenThreads::read).await?;
+    if !forgotten.is_any_unfinished() {
+        return Ok(());
+    }
+    tracing::info!("erasing forgotten threads after an interruption");
+    erase(shared, index, true).await
+}
+
+/// Erases what no text uses any more and what names an unfinished thread.
+async fn erase(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+    is_resumed: bool,
+) -> Result<(), ServiceError> {
+    let mut holding: HashSet<i64> = index.packs.sweep().await?.into_iter().collect();
+    holding.extend(packs_naming(shared, index).await?);
+    let has_unused = |pack: &PackRow| pack.used_bytes < pack.text_bytes;
+    if is_resumed {
+        // The interrupted call swept chunks that may be in packs that name only other threads.
+        let packs = index.packs.all().await?;
+        holding.extend(packs.iter().filter(|pack| has_unused(pack)).map(|pack| pack.pack));
+    }
+    let is_due = |pack: &PackRow| holding.contains(&pack.pack) || has_unused(pack);
+    upkeep::rewrite(shared, index, is_due).await?;
+    for pack in index.packs.all().await?.iter().filter(|pack| holding.contains(&pack.pack)) {
+        upkeep::delete_damaged(shared, index, pack.pack).await?;
+    }
+    // Pages of the index still contain the deleted text.
+    index.scrub().await?;
+    in_folder(shared, |folder| ForgottenThreads::read(folder)?.finish(folder)).await
+}
+
+/// The packs whose description names an unfinished thread.
+async fn packs_naming(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+) -> Result<Vec<i64>, ServiceError> {
+    let packs = index.packs.all().await?.into_iter();
+    let packs: Vec<(i64, PathBuf)> =
+        packs.map(|pack| (pack.pack, shared.archive.pack(pack.pack))).collect();
+    in_folder(shared, move |folder| {
+        let forgotten = ForgottenThreads::read(folder)?;
+        let names = |path: &Path| {
+            // An unreadable pack may name one.
+            contents_of_pack(path).map_or(true, |contents| {
+                let mut names = contents.transcripts.iter();
+                names.any(|name| forgotten.is_unfinished(&name.thread_id))
+            })
+        };
+        Ok(packs.into_iter().filter(|(_, path)| names(path)).map(|(pack, _)| pack).collect())
+    })
+    .await
+}
+
+/// Runs a blocking call on the archive's folder.
+async fn in_folder<T: Send + 'static>(
+    shared: &ArchiveShared,
+    call: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+) -> Result<T, ServiceError> {
+    let folder = shared.archive.folder().to_owned();
+    let result = tokio::task::spawn_blocking(move || call(&folder)).await?;
+    result.map_err(|error| ServiceError::file(shared.archive.folder(), error))
+}

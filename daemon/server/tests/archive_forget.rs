@@ -1,0 +1,171 @@
+//! Forgetting a thread with damaged packs, and after a kill.
+
+use std::fs;
+use std::path::Path;
+
+use longhaul_core::digest::ContentHash;
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::archive::{Forget, ForgetParams, Restore, RestoreParams};
+use rustix::process::Signal;
+
+use crate::archive::{
+    OTHER, THREAD, archived, folder, listed, long, noticed, packs, restore, says,
+};
+use crate::archive_damage::{flip, remove, spoil, tear};
+use crate::support::{Client, Daemon, Process, eventually};
+
+#[tokio::test]
+async fn a_forgotten_thread_is_also_erased_from_a_damaged_pack() {
+    for damage in [flip, tear] {
+        let home = tempfile::tempdir().unwrap();
+        long(THREAD, "turbine", 60).write(home.path());
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync(THREAD).await;
+        archived(&mut client).await;
+        damage(&packs(daemon.home.path())[0]);
+        client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
+        archived(&mut client).await;
+        assert!(packs(daemon.home.path()).is_empty(), "{:?}", packs(daemon.home.path()));
+    }
+}
+
+#[tokio::test]
+async fn forgetting_a_thread_with_a_damaged_pack_keeps_the_text_of_all_other_packs() {
+    let mut home = tempfile::tempdir().unwrap();
+    let mut forgotten = long(THREAD, "turbine", 10);
+    let path = forgotten.write(home.path());
+    let mut others = Vec::new();
+    for number in 0..3 {
+        // One pass over both transcripts, so both are in one pack.
+        let id = format!("019cadd3-0000-7000-8000-0000000004{number:02}");
+        let other = long(&id, &format!("engine{number}"), 10).write(home.path());
+        others.push((id, fs::read(&other).unwrap(), other));
+        let seq = forgotten.seq();
+        forgotten.message("user", &format!("Step {number}. {}", "words ".repeat(1_000)));
+        forgotten.append(&path, seq);
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        archived(&mut client).await;
+        home = daemon.stopped().await;
+        assert_eq!(packs(home.path()).len(), number + 1);
+    }
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    archived(&mut client).await;
+    for (id, _, path) in &others {
+        remove(path);
+        noticed(&mut client, id).await;
+    }
+    spoil(&packs(daemon.home.path())[1]);
+    client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
+    assert!(!says(daemon.home.path(), "turbine") && !says(daemon.home.path(), THREAD));
+    for (number, (id, whole, path)) in others.iter().enumerate() {
+        let restored =
+            client.call::<Restore>(RestoreParams { thread_id: id.clone(), to: None }).await;
+        if number == 1 {
+            assert!(restored.is_err() && !path.exists(), "it was in the damaged pack");
+            continue;
+        }
+        restored.unwrap();
+        assert!(fs::read(path).unwrap() == *whole, "{number}");
+    }
+}
+
+/// Records that a thread is being forgotten, as the first step of forgetting does.
+fn begin_forgetting(home: &Path, thread_id: &str) {
+    let name = ContentHash::of(thread_id.as_bytes());
+    fs::write(folder(home).join("forgotten"), format!("\n{}\n", name.as_str())).unwrap();
+}
+
+/// Removes the rows of a thread from the index.
+async fn remove_rows(home: &Path, thread_id: &str) {
+    let index = folder(home).join("index.db");
+    fs::remove_file(index.with_extension("db.seal")).unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&index);
+    let options = options.pragma("secure_delete", "ON");
+    let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
+    let removing = sqlx::query("DELETE FROM transcript WHERE thread_id = ?1").bind(thread_id);
+    assert_eq!(removing.execute(&mut connection).await.unwrap().rows_affected(), 1);
+    sqlx::Connection::close(connection).await.unwrap();
+}
+
+#[derive(Debug, Clone, Copy)]
+enum ForgetStep {
+    Recorded,
+    RowsRemoved,
+    IndexLost,
+}
+
+#[tokio::test]
+async fn the_next_start_finishes_forgetting_after_any_step() {
+    for step in [ForgetStep::Recorded, ForgetStep::RowsRemoved, ForgetStep::IndexLost] {
+        let home = tempfile::tempdir().unwrap();
+        long(THREAD, "turbine", 30).write(home.path());
+        let kept = long(OTHER, "compressor", 30).write(home.path());
+        let whole = fs::read(&kept).unwrap();
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync(OTHER).await;
+        archived(&mut client).await;
+        remove(&kept);
+        noticed(&mut client, OTHER).await;
+        let home = daemon.stopped().await;
+        begin_forgetting(home.path(), THREAD);
+        match step {
+            ForgetStep::Recorded => {}
+            ForgetStep::RowsRemoved => remove_rows(home.path(), THREAD).await,
+            ForgetStep::IndexLost => {
+                for name in ["index.db", "index.db.seal"] {
+                    remove(&folder(home.path()).join(name));
+                }
+            }
+        }
+        // Not even archiving must be enabled for it.
+        let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
+        assert_eq!(listed(&mut client).await, [OTHER], "{step:?}");
+        assert_eq!(restore(&mut client, None).await.unwrap_err().kind(), ErrorKind::NotArchived);
+        let home = daemon.home.path().to_owned();
+        let record = folder(&home).join("forgotten");
+        eventually("its bytes are erased", || {
+            fs::read_to_string(&record).unwrap().contains("erased")
+        })
+        .await;
+        assert!(!says(&home, "turbine") && !says(&home, THREAD), "{step:?}");
+        let params = RestoreParams { thread_id: OTHER.into(), to: None };
+        client.call::<Restore>(params).await.unwrap();
+        assert!(fs::read(&kept).unwrap() == whole);
+    }
+}
+
+#[tokio::test]
+async fn a_forget_that_is_killed_is_finished_by_the_next_start() {
+    let home = tempfile::tempdir().unwrap();
+    let ids: Vec<String> =
+        (0..4).map(|number| format!("019cadd3-0000-7000-8000-0000000005{number:02}")).collect();
+    let mut paths = Vec::new();
+    for (number, id) in ids.iter().enumerate() {
+        paths.push(long(id, &format!("engine{number}"), 250).write(home.path()));
+    }
+    let mut process = Process::start(home.path()).await;
+    let mut client = Client::connect(&process.socket).await;
+    archived(&mut client).await;
+    let record = folder(home.path()).join("forgotten");
+    let recorded = || fs::metadata(&record).map_or(0, |meta| meta.len());
+    for (number, id) in ids[..3].iter().enumerate() {
+        let before = recorded();
+        tokio::select! {
+            _ = client.attempt::<Forget>(ForgetParams { thread_id: id.clone() }) => {}
+            () = eventually("it is recorded", || recorded() > before) => {}
+        }
+        process.signal(Signal::KILL);
+        process.exit_code().await;
+        process = Process::start(home.path()).await;
+        client = Client::connect(&process.socket).await;
+        archived(&mut client).await;
+        for words in [format!("engine{number}"), id.clone()] {
+            assert!(!says(home.path(), &words), "{words}");
+        }
+    }
+    let whole = fs::read(&paths[3]).unwrap();
+    remove(&paths[3]);
+    let params = RestoreParams { thread_id: ids[3].clone(), to: None };
+    client.call::<Restore>(params).await.unwrap();
+    assert!(fs::read(&paths[3]).unwrap() == whole);
+}

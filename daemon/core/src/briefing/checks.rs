@@ -112,23 +112,24 @@ impl Commands {
     fn check(&mut self, run: &FinishedCommand<'_>) {
         let part = run.chain.checking_part();
         if run.outcome == CommandOutcome::Exit(0) {
-            for text in run.chain.checking_parts().into_iter().filter(|it| *it != part.text) {
-                self.note(run, text, run.outcome, "exit 0".to_owned());
+            let others = run.chain.checking_parts().into_iter().filter(|it| it.0 != part.text);
+            for other in others {
+                self.note(run, other, run.outcome, "exit 0".to_owned());
             }
         }
         let is_certain = part.owns_exit_code || run.outcome.is_failure();
         let outcome = if is_certain { run.outcome } else { CommandOutcome::Unknown };
-        self.note(run, part.text, outcome, outcome::result(run));
+        self.note(run, (part.text, part.class), outcome, outcome::result(run));
     }
 
     fn note(
         &mut self,
         run: &FinishedCommand<'_>,
-        command: &str,
+        (command, class): (&str, Class),
         outcome: CommandOutcome,
         result: String,
     ) {
-        let is_test = Class::of(command) == Class::Test;
+        let is_test = class == Class::Test;
         let command = text::cut_words(command, 150).into_owned();
         self.checks.retain(|known| known.command != command);
         let check = Check { seq: run.seq, turn: run.turn, is_test, outcome, command, result };

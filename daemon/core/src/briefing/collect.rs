@@ -24,7 +24,7 @@ use super::replacements;
 use super::tasks::{self, TaskList};
 use crate::rollout::output::TestCounts;
 use crate::rollout::patch::LineCounts;
-use crate::rollout::shell::Class;
+use crate::rollout::shell::{self, Class, Joint};
 use crate::step::CommandOutcome;
 use crate::{paths, text};
 
@@ -443,8 +443,11 @@ fn place_of(from: Option<&str>, folder: Option<&str>) -> String {
 /// A script without its leading `cd`.
 fn without_cd(script: &str) -> &str {
     let script = script.trim();
-    match script.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")) {
-        Some((folder, rest)) if !folder.contains(';') => rest.trim_start(),
+    if !script.starts_with("cd ") {
+        return script;
+    }
+    match shell::parts(script).as_slice() {
+        [first, next, ..] if first.after == Some(Joint::And) => &script[next.at..],
         _ => script,
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::{FinishedCommand, has_git, push};
 use super::documents;
+use crate::rollout::shell;
 use crate::step::CommandOutcome;
 use crate::text;
 
@@ -259,11 +260,12 @@ fn branch_of(line: &str) -> Option<&str> {
 
 /// The branches that a line of commands makes without checking them out; git prints nothing then.
 fn created(command: &str) -> impl Iterator<Item = String> {
-    let parts = command.split(['&', ';', '|']).map(str::trim);
+    let parts = shell::parts(command).into_iter().map(|part| part.text);
     parts.filter_map(|part| {
         let mut words = part.strip_prefix("git branch ")?.split_whitespace();
         let name = words.next().filter(|name| !name.starts_with('-'))?;
-        let start = words.next().map(|start| format!(" at {start}"));
+        let start = words.next().filter(|start| !start.contains('>'));
+        let start = start.map(|start| format!(" at {start}"));
         Some(format!("created: branch {name}{}", start.unwrap_or_default()))
     })
 }
@@ -272,7 +274,7 @@ fn created(command: &str) -> impl Iterator<Item = String> {
 /// list of files.
 fn entered<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
     let says = |words: &str| run.printed.contains(words);
-    let mut parts = run.command.split(['&', ';', '|']).map(str::trim);
+    let mut parts = shell::parts(run.command).into_iter().map(|part| part.text);
     let words = parts.find_map(|part| {
         part.strip_prefix("git checkout ").or_else(|| part.strip_prefix("git switch "))
     })?;
@@ -290,9 +292,9 @@ fn entered<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
 /// The branch that a command printed by its name alone, if it printed first or last.
 fn shown_branch<'r>(run: &FinishedCommand<'r>) -> Option<&'r str> {
     let shows = |part: &str| {
-        ["git branch --show-current", "git rev-parse --abbrev-ref HEAD"].contains(&part.trim())
+        ["git branch --show-current", "git rev-parse --abbrev-ref HEAD"].contains(&part)
     };
-    let mut parts = run.command.split(['&', ';', '|']).filter(|part| !part.trim().is_empty());
+    let mut parts = shell::parts(run.command).into_iter().map(|part| part.text);
     let mut lines = run.printed.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = parts.next()?;
     let line = match () {
@@ -306,7 +308,7 @@ fn shown_branch<'r>(run: &FinishedCommand<'r>) -> Option<&'r str> {
 
 /// Whether one of the line's commands is git.
 fn runs_git(line: &str) -> bool {
-    line.split(['&', ';', '|']).any(|part| part.trim_start().starts_with("git "))
+    line.contains("git ") && shell::parts(line).iter().any(|part| part.text.starts_with("git "))
 }
 
 /// The path in a line of `git status`, short or long.
@@ -396,7 +398,7 @@ fn prints_branch(script: &str) -> bool {
 /// Whether a status covers the complete tree: no path follows its options. A word without dot or slash is the
 /// next command of the script.
 fn looks_at_all(script: &str) -> bool {
-    let parts = script.split(['&', ';', '|']).map(str::trim);
+    let parts = shell::parts(script).into_iter().map(|part| part.text);
     let looking =
         |part: &'_ str| ["git status", "git stash pop"].iter().any(|it| part.starts_with(it));
     let mut looks = parts.filter(|part| looking(part)).map(|part| &part["git status".len()..]);
@@ -417,7 +419,7 @@ fn prints_log(script: &str) -> bool {
 
 /// Whether a log starts with the checked-out commit: it names no file, branch or author.
 fn lists_all(script: &str) -> bool {
-    let parts = script.split(['&', ';', '|']).map(str::trim);
+    let parts = shell::parts(script).into_iter().map(|part| part.text);
     let mut logs = parts.filter_map(|part| part.strip_prefix("git log"));
     logs.next_back().is_some_and(|options| {
         options.split_whitespace().all(|word| {

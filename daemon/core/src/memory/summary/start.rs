@@ -12,7 +12,7 @@ use crate::memory::consolidate::{Entry, Handbook, MapEntry, Project, TaskEntry, 
 use crate::memory::extract::hazard;
 use crate::memory::learning::{LearningKind, NameKind, Outcome};
 use crate::rollout::contextual;
-use crate::rollout::shell::Class;
+use crate::rollout::shell::{self, Class, Joint};
 use crate::{text, tokens};
 
 /// Maximum tokens, both by o200k and by bytes / 4; with the hook's own text they are 300.
@@ -149,20 +149,21 @@ fn commands(folder: &str, project: &Project) -> Vec<String> {
 fn checks(folder: &str, line: &str) -> Vec<(Class, String)> {
     // Fallbacks, and commands with input or variables, were written for one occasion.
     let is_plain = |part: &str| !part.contains(['$', '`', '\n', '<', '{', '"']);
-    if line.contains("||") {
+    let parts = shell::parts(line);
+    if parts.iter().any(|part| part.after == Some(Joint::Or)) {
         return Vec::new();
     }
     let (mut inside, mut found) = (String::new(), Vec::new());
-    for part in line.split("&&").flat_map(|part| part.split(';')).map(str::trim) {
-        if let Some(entered) = part.strip_prefix("cd ") {
+    for part in parts.into_iter().filter(|part| part.before != Some(Joint::Pipe)) {
+        if let Some(entered) = part.text.strip_prefix("cd ") {
             match below(folder, entered.trim()) {
                 Some(entered) => inside = entered,
                 None => return found,
             }
             continue;
         }
-        let command = part.split(['|', '>']).next().unwrap_or(part).trim();
-        let command = command.trim_end_matches([' ', '2', '&']).trim_end();
+        let command = part.text.split('>').next().unwrap_or(part.text);
+        let command = command.trim_end_matches([' ', '2', '&']);
         let class = Class::of(command);
         let whole = match inside.as_str() {
             "" => command.to_owned(),

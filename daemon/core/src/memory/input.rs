@@ -167,7 +167,7 @@ impl Collector {
                 return self.stepper.pass_over(&call.call_id);
             }
             Body::Item(Item::Call(call), _) => {
-                let words = format!("{} {}", call.name, rows::window(&call.arguments));
+                let words = rows::of_call(&call.name, &call.arguments);
                 self.rows.push(at.seq, (RowSource::Call, Origin::AGENT), &words);
             }
             _ => {}

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{FinishedCommand, has_git, push};
 use super::documents;
+use super::evidence::push_bounded;
+use super::finished::{FinishedCommand, has_git};
 use crate::rollout::shell;
 use crate::step::CommandOutcome;
 use crate::text;
@@ -106,7 +107,9 @@ impl GitState {
                 uncommitted.push(path);
             } else if is_log_line(bare) && prints_log(run.command) {
                 listed.push(bare);
-            } else if let Some(moved) = moved(bare).and_then(|line| self.remote_update(run, line)) {
+            } else if let Some(moved) =
+                ref_update(bare).and_then(|line| self.remote_update(run, line))
+            {
                 self.add(run, moved, false);
             } else if let Some(branch) = bare.strip_prefix("Deleted branch ") {
                 self.add(run, format!("deleted: local branch {branch}"), false);
@@ -124,10 +127,10 @@ impl GitState {
             }
         }
         if run.outcome == CommandOutcome::Exit(0) {
-            created(run.command).for_each(|branch| self.add(run, branch, false));
+            created_branches(run.command).for_each(|branch| self.add(run, branch, false));
         }
         let names_branch = |line: &GitLine| line.seq == run.seq && branch_of(&line.text).is_some();
-        let shown = entered(run).or_else(|| shown_branch(run));
+        let shown = checked_out_branch(run).or_else(|| shown_branch(run));
         if let Some(branch) = shown.filter(|_| !self.lines.iter().any(names_branch)) {
             self.drop_here(run, is_branch_state);
             self.add(run, format!("On branch {branch}"), false);
@@ -223,7 +226,7 @@ impl GitState {
             && made.is_none_or(|made| old.1 != made.1)
         {
             self.lines.retain(|line| commit_of(&line.text).is_none_or(|known| known.0 != old.1));
-            push(&mut self.replaced, old.1.to_owned(), REPLACED_MAX);
+            push_bounded(&mut self.replaced, old.1.to_owned(), REPLACED_MAX);
         }
     }
 
@@ -246,7 +249,7 @@ impl GitState {
         let text = kept.unwrap_or(text);
         let place = run.place.to_owned();
         let line = GitLine { seq: run.seq, turn: run.turn, text, place, is_head };
-        push(&mut self.lines, line, LINES_MAX);
+        push_bounded(&mut self.lines, line, LINES_MAX);
     }
 }
 
@@ -259,7 +262,7 @@ fn branch_of(line: &str) -> Option<&str> {
 }
 
 /// The branches that a line of commands makes without checking them out; git prints nothing then.
-fn created(command: &str) -> impl Iterator<Item = String> {
+fn created_branches(command: &str) -> impl Iterator<Item = String> {
     let parts = shell::parts(command).into_iter().map(|part| part.text);
     parts.filter_map(|part| {
         let mut words = part.strip_prefix("git branch ")?.split_whitespace();
@@ -272,7 +275,7 @@ fn created(command: &str) -> impl Iterator<Item = String> {
 
 /// The branch that a command checked out. Git's message may be on a stream that was not kept, or after a long
 /// list of files.
-fn entered<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
+fn checked_out_branch<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
     let says = |words: &str| run.printed.contains(words);
     let mut parts = shell::parts(run.command).into_iter().map(|part| part.text);
     let words = parts.find_map(|part| {
@@ -340,7 +343,7 @@ fn is_branch_state(line: &str) -> bool {
 }
 
 /// A ref update printed by `git push` or `git fetch`: `1926682b..59388c9f  main -> main`.
-fn moved(line: &str) -> Option<&str> {
+fn ref_update(line: &str) -> Option<&str> {
     let (from, to) = line.split_once(" -> ")?;
     let is_push = from.contains("..") || from.starts_with("* [new ");
     (is_push && !to.contains("FETCH_HEAD")).then_some(line)

@@ -12,7 +12,7 @@ mod tests;
 
 use serde_json::{Value, json};
 
-use super::consolidate::date;
+use super::day::date;
 use super::extract::ThreadRef;
 use super::learning::{LearningKind, RolloutMemory};
 use super::own::Own;

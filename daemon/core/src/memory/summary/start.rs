@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Scope, project};
 use crate::checkpoint::semantic::policy;
 use crate::context::tokenizer::Tokenizer;
-use crate::memory::consolidate::{Entry, Handbook, MapEntry, Project, TaskEntry, date};
+use crate::memory::consolidate::{Entry, Handbook, MapEntry, Project, TaskEntry};
+use crate::memory::day::date;
 use crate::memory::extract::hazard;
 use crate::memory::learning::{LearningKind, NameKind, Outcome};
 use crate::rollout::contextual;
@@ -44,7 +45,7 @@ pub fn start(
     let known = project(handbook, scope);
     let own = known.iter().flat_map(|(_, project)| &project.entries);
     let mut rules: Vec<&Entry> =
-        handbook.profile.iter().chain(own).filter(|entry| is_served(entry)).collect();
+        handbook.profile.iter().chain(own).filter(|entry| is_included(entry)).collect();
     rules.sort_by_key(|entry| (std::cmp::Reverse((entry.threads, entry.last_ms)), &entry.text));
     let mut draft = Draft { parts: Default::default(), used: 0, max_tokens };
     let rule = |entry: &Entry| text::cut_words(&entry.text, RULE_BYTES).into_owned();
@@ -69,7 +70,7 @@ pub fn start(
 }
 
 /// Whether a rule is included. A correction counts only for its own thread until a second thread repeats it.
-fn is_served(entry: &Entry) -> bool {
+fn is_included(entry: &Entry) -> bool {
     entry.kind.is_rule() && (entry.kind != LearningKind::Correction || entry.threads > 1)
 }
 
@@ -232,7 +233,7 @@ fn threads(project: &Project, last_words: &BTreeMap<String, String>) -> Vec<Stri
         let title =
             task.title.rsplit_once(" (changed ").map_or(task.title.as_str(), |(title, _)| title);
         let title = text::cut_words(title, TITLE_BYTES).into_owned();
-        let ended = ended(task, last_words.get(&task.thread_id).map(String::as_str));
+        let ended = ending(task, last_words.get(&task.thread_id).map(String::as_str));
         (title, ended)
     };
     let lines = project.tasks.iter().map(|task| (task, line(task)));
@@ -247,7 +248,7 @@ fn threads(project: &Project, last_words: &BTreeMap<String, String>) -> Vec<Stri
         .collect()
 }
 
-fn ended(task: &TaskEntry, last_words: Option<&str>) -> String {
+fn ending(task: &TaskEntry, last_words: Option<&str>) -> String {
     let outcome = match task.outcome {
         Outcome::Success => "done",
         Outcome::Partial => "partly done",

@@ -21,11 +21,15 @@ mod coverage;
 mod documents;
 mod effects;
 mod evidence;
+mod extra;
+mod file_edit;
+mod finished;
 mod fold;
 mod gather;
 mod git;
 mod kinds;
 mod lines;
+mod marks;
 mod openapi;
 mod outcome;
 mod placeholders;
@@ -40,7 +44,8 @@ mod warnings;
 mod write;
 
 pub use collect::Briefing;
-pub use render::{ChangedFile, Extra, Rendered, ViewLine, render};
+pub use extra::{ChangedFile, Extra};
+pub use render::{Rendered, ViewLine, render};
 
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,7 @@ use head::{folder, title};
 use references::References;
 use row::Row;
 
-pub use bill::{Aftermath, Bill, CompactionBill, RequestTokens};
+pub use bill::{CompactionBill, CompactionCosts, RequestTokens, WorkAfterCompaction};
 pub use gauge::Gauge;
 pub use meter::{CompactionPoint, Meter, Point, Report};
 pub use visible::Visible;
@@ -80,7 +80,7 @@ pub struct Fold {
     visible: Visible,
     meter: Meter,
     #[serde(default)]
-    bill: Bill,
+    bill: CompactionCosts,
     #[serde(default)]
     failures: Failures,
     checkpoint: Checkpoint,
@@ -100,7 +100,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raise it with every change of what is folded or how: folds of other
     /// versions are folded again from the start.
-    pub const VERSION: u32 = 34;
+    pub const VERSION: u32 = 35;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -113,7 +113,7 @@ impl Fold {
             references: References::default(),
             visible: Visible::default(),
             meter: Meter::default(),
-            bill: Bill::default(),
+            bill: CompactionCosts::default(),
             failures: Failures::default(),
             checkpoint: Checkpoint::default(),
             reducer: Reducer::default(),
@@ -245,7 +245,7 @@ impl Fold {
     }
 
     /// The cost of each compaction, and the work after it.
-    pub fn bill(&self) -> &Bill {
+    pub fn bill(&self) -> &CompactionCosts {
         &self.bill
     }
 
@@ -296,13 +296,13 @@ impl Fold {
     fn entry(&mut self, place: Place, entry: &Entry<'_>) -> Option<ItemRow> {
         let at = self.date(place, entry.at_ms);
         let row = self.dated(place, at, entry);
-        self.bill.passed(at);
+        self.bill.note_line(at);
         row
     }
 
     fn dated(&mut self, place: Place, at: At, entry: &Entry<'_>) -> Option<ItemRow> {
         let step = self.stepper.step(at, entry);
-        let mut asked = false;
+        let mut is_request = false;
         let mut excerpt = None;
         let mut taken_back = None;
         if let Some(step) = &step {
@@ -312,7 +312,7 @@ impl Fold {
             self.bill.step(at, step, &self.checkpoint);
             self.reducer.step(&mut self.checkpoint, at, step);
             self.signals.step(at, step, &self.checkpoint.plan);
-            asked = matches!(step, Step::Asked { .. });
+            is_request = matches!(step, Step::Asked { .. });
             excerpt = step.excerpt();
             taken_back = match step {
                 Step::RolledBack { turns } => Some(*turns),
@@ -334,7 +334,9 @@ impl Fold {
                 self.references.record_settings(settings);
                 self.bill.awaits();
             }
-            Body::Item(item, tokens) => return self.item(place, item, *tokens, (asked, excerpt)),
+            Body::Item(item, tokens) => {
+                return self.item(place, item, *tokens, (is_request, excerpt));
+            }
             Body::Compacted(compacted) => return Some(self.compacted(place, at, compacted)),
             Body::CompactionUndone { line } => self.put_back(place, *line),
             Body::Title { words, by } => {
@@ -400,14 +402,14 @@ impl Fold {
         place: Place,
         item: &Item<'_>,
         tokens: u64,
-        (asked, excerpt): (bool, Option<String>),
+        (is_request, excerpt): (bool, Option<String>),
     ) -> Option<ItemRow> {
         let mut row = Row::new(ItemKind::Other, "");
         let mut is_context = false;
         match item {
             Item::Message { role: Role::User, text, .. } => {
-                is_context = !asked;
-                let kind = if asked { ItemKind::UserMessage } else { ItemKind::Context };
+                is_context = !is_request;
+                let kind = if is_request { ItemKind::UserMessage } else { ItemKind::Context };
                 row = Row::new(kind, text);
             }
             Item::Message { role: Role::Assistant, text, .. } => {
@@ -434,7 +436,7 @@ impl Fold {
             Item::Invisible => return None,
         }
         row.shown = excerpt;
-        if asked {
+        if is_request {
             self.begin_turn(place, tokens);
         }
         self.references.item(place.line);

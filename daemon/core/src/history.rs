@@ -59,7 +59,7 @@ impl<'a> Base<'a> {
 }
 
 fn is_visible(item: &str) -> bool {
-    described(item).is_some_and(|found| !matches!(found.sight, Visibility::Hidden))
+    description_of(item).is_some_and(|found| !matches!(found.sight, Visibility::Hidden))
 }
 
 /// Who can read an item.
@@ -78,11 +78,11 @@ struct Description {
 /// Kind and estimated tokens of an item.
 pub fn describe(item: &str) -> (ItemKind, u64) {
     let unknown = || (ItemKind::Other, tokens::of_bytes(item.len() as u64));
-    described(item).map_or_else(unknown, |found| (found.kind, found.tokens))
+    description_of(item).map_or_else(unknown, |found| (found.kind, found.tokens))
 }
 
 /// `None` if it is not an item.
-fn described(item: &str) -> Option<Description> {
+fn description_of(item: &str) -> Option<Description> {
     let mut found = None;
     codex::read(item.as_bytes(), &mut |entry| {
         let Body::Item(item, tokens) = &entry.body else { return };
@@ -116,7 +116,7 @@ fn kind_of_user(text: &str) -> ItemKind {
 
 /// Whether an item is a compaction that only its provider can read.
 pub fn is_opaque(item: &str) -> bool {
-    described(item).is_some_and(|found| matches!(found.sight, Visibility::Provider))
+    description_of(item).is_some_and(|found| matches!(found.sight, Visibility::Provider))
 }
 
 /// The item that replaces an opaque one: our checkpoint, marked as such.

@@ -15,6 +15,7 @@
 pub mod agent;
 pub mod cite;
 pub mod consolidate;
+pub(crate) mod day;
 pub mod edits;
 pub mod eligible;
 pub mod extract;
@@ -22,6 +23,7 @@ pub mod input;
 pub(crate) mod learning;
 pub mod own;
 pub mod place;
+mod plain;
 pub mod read_log;
 pub(crate) mod slug;
 mod span;

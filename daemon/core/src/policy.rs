@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 
 pub use decide::{Decision, PolicyAction, Reason, Situation, decide};
-pub use settings::{Policy, PolicyTable};
+pub use settings::{Policy, PolicySettings};
 
 /// Urgency, by percent left of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

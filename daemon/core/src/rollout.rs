@@ -20,6 +20,7 @@ mod outline;
 pub mod output;
 pub mod patch;
 pub mod records;
+pub(crate) mod repair;
 pub mod responses;
 pub mod shell;
 pub mod source;
@@ -73,7 +74,7 @@ type Object = Map<String, Value>;
 /// The JSON object on a line, repaired if only its text is damaged.
 fn object_of(line: &[u8]) -> Option<Object> {
     let object = serde_json::from_slice(line).ok();
-    object.or_else(|| serde_json::from_str(&codex::repair(line)?).ok())
+    object.or_else(|| serde_json::from_str(&repair::repair(line)?).ok())
 }
 
 fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {

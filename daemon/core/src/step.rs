@@ -4,9 +4,10 @@
 //!
 //! The checkpoint, the signs of a phase's end and memory ask the same questions of every line: who wrote this
 //! text, what does this call do, how did it end. This module answers them once; its users fold over [`Step`]s,
-//! keep no queue of calls and get redacted text. A few of them parse a command further with
-//! [`crate::rollout::shell`]: `briefing::chain`, `briefing::checks`, `memory::extract::outside`,
-//! `memory::extract::hazard`.
+//! pair no calls with answers and get redacted text. `briefing::collect` keeps what a view shows of a running
+//! call, because a view is rendered from the checkpoint alone. `memory::input::rows` quotes a call's arguments
+//! and redacts them. What a step does not say of a command line is read with [`crate::rollout::shell`], the
+//! only lexer.
 //!
 //! *One call, one answer.* A call waits in a bounded queue until it is answered. A command that is still
 //! running after its first answer stays in the queue under the session that the answer names: a poll of that
@@ -185,7 +186,7 @@ impl Stepper {
     }
 
     /// Ignores a call: neither it nor its answer becomes a step.
-    pub fn pass_over(&mut self, call_id: &str) {
+    pub fn ignore_call(&mut self, call_id: &str) {
         self.pending.settle(call_id);
     }
 

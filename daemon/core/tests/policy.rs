@@ -8,7 +8,7 @@ use longhaul_core::context::window::{Window, WindowSources, decide};
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::replay::Replay;
-use longhaul_core::policy::{self, Policy, PolicyAction, PolicyTable, Tier};
+use longhaul_core::policy::{self, Policy, PolicyAction, PolicySettings, Tier};
 use serde_json::{Value, json};
 
 use crate::corpus;
@@ -23,11 +23,11 @@ fn window(tokens: u64) -> Window {
 /// An early policy and a lazy one, besides the default.
 fn policies() -> Vec<Policy> {
     let default = Policy::default();
-    let mut keen = PolicyTable::default();
+    let mut keen = PolicySettings::default();
     keen.early.requires_any_boundary = Some(policy::settings::allowed(Tier::Asap));
     keen.early.percent_remaining_lt = Some(95);
     keen.early.plan_boundaries_require_semantic_break = Some(false);
-    let mut lazy = PolicyTable::default();
+    let mut lazy = PolicySettings::default();
     for tier in [&mut lazy.early, &mut lazy.ready, &mut lazy.asap] {
         tier.percent_remaining_lt = Some(0);
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::repository::{Commit, Repository, RepositoryView};
 use longhaul_core::policy::semantic::Reader;
-use longhaul_core::policy::settings::{Author, Mode, OnFailure, Policy, PolicyTable, TierTable};
+use longhaul_core::policy::settings::{Author, Mode, OnFailure, Policy, PolicySettings, TierTable};
 use longhaul_core::policy::watcher::{Effect, Env, Event, Phase, StepOutcome, Watcher, step};
 use longhaul_core::policy::{Point, PolicyAction, Situation, Tier, decide};
 use longhaul_core::signal::Boundary;
@@ -23,8 +23,8 @@ fn texts() -> Texts {
     })
 }
 
-pub(crate) fn auto(table: PolicyTable) -> Policy {
-    Policy::default().with("auto", &PolicyTable { mode: Some(Mode::Auto), ..table })
+pub(crate) fn auto(table: PolicySettings) -> Policy {
+    Policy::default().with("auto", &PolicySettings { mode: Some(Mode::Auto), ..table })
 }
 
 pub(crate) fn take(policy: &Policy, state: Watcher, event: Event) -> StepOutcome {
@@ -67,7 +67,7 @@ pub(crate) fn names(effects: &[Effect]) -> Vec<String> {
 /// overflow.
 #[test]
 fn defect_7_4_an_emergency_compacts_at_a_turn_s_end_without_any_sign() {
-    let stepped = take(&auto(PolicyTable::default()), Watcher::default(), {
+    let stepped = take(&auto(PolicySettings::default()), Watcher::default(), {
         Event::TurnEnded(Situation { message: None, ..at(3, 194_000, &[]) })
     });
     assert_eq!(names(&stepped.effects), ["compact"]);
@@ -76,7 +76,7 @@ fn defect_7_4_an_emergency_compacts_at_a_turn_s_end_without_any_sign() {
 /// Defect 7.4: the baseline for growth was forgotten with every turn of the user.
 #[test]
 fn defect_7_4_growth_is_counted_over_turns_and_restarts() {
-    let policy = auto(PolicyTable::default());
+    let policy = auto(PolicySettings::default());
     let made = take(&policy, Watcher::default(), committed(100_000));
     let after = Event::Compacted { tokens_after: 95_500, turn_end_follows: false };
     let state = take(&policy, made.state, after).state;
@@ -91,7 +91,8 @@ fn defect_7_4_growth_is_counted_over_turns_and_restarts() {
 /// Defect 7.4: without a packet the agent was asked in a loop.
 #[test]
 fn defect_7_4_an_agent_that_writes_no_packet_is_asked_once() {
-    let policy = auto(PolicyTable { packet_author: Some(Author::Agent), ..PolicyTable::default() });
+    let policy =
+        auto(PolicySettings { packet_author: Some(Author::Agent), ..PolicySettings::default() });
     let asked = take(&policy, Watcher::default(), committed(100_000));
     let silent = Situation { message: None, ..at(60, 100_000, &[]) };
     let written = take(&policy, asked.state, Event::TurnEnded(silent));
@@ -105,7 +106,7 @@ fn defect_7_4_an_agent_that_writes_no_packet_is_asked_once() {
 /// Defect 7.6: the second version saw only the ends of turns, so one long turn overflowed the window.
 #[test]
 fn defect_7_6_the_middle_of_a_turn_is_decided_on_with_the_agent_s_packet() {
-    let policy = auto(PolicyTable::default());
+    let policy = auto(PolicySettings::default());
     let mid = |percent, used, boundaries: &[Boundary]| {
         Event::MidTurn(Situation { point: Point::MidTurn, ..at(percent, used, boundaries) })
     };
@@ -120,7 +121,7 @@ fn defect_7_6_the_middle_of_a_turn_is_decided_on_with_the_agent_s_packet() {
 /// left anything for the next attempt, which could follow at once.
 #[test]
 fn defect_7_6_after_a_failure_the_next_attempt_needs_growth() {
-    let policy = auto(PolicyTable::default());
+    let policy = auto(PolicySettings::default());
     let made = take(&policy, Watcher::default(), committed(100_000));
     let failed = Event::CompactionFailed { reason: "no room".into(), compacted: None };
     let failed = take(&policy, made.state, failed);
@@ -133,10 +134,10 @@ fn defect_7_6_after_a_failure_the_next_attempt_needs_growth() {
 /// the user's request. A prefix to the user's own message hid that message, too.
 #[test]
 fn defect_7_7_our_messages_never_count_as_the_users() {
-    let policy = auto(PolicyTable {
+    let policy = auto(PolicySettings {
         packet_author: Some(Author::Agent),
         scratch: Some(true),
-        ..PolicyTable::default()
+        ..PolicySettings::default()
     });
     let asked = take(&policy, Watcher::default(), committed(100_000));
     let [Effect::RequestPacket { prompt }] = &asked.effects[..] else { panic!("{asked:?}") };
@@ -170,7 +171,7 @@ fn defect_7_7_our_messages_never_count_as_the_users() {
 /// after any turn with work, which never occurred.
 #[test]
 fn defect_7_7_notes_are_requested_after_work_and_always_name_their_file() {
-    let policy = auto(PolicyTable { scratch: Some(true), ..PolicyTable::default() });
+    let policy = auto(PolicySettings { scratch: Some(true), ..PolicySettings::default() });
     let stepped = take(&policy, Watcher::default(), committed(100_000));
     let [Effect::RequestScratch { prompt }] = &stepped.effects[..] else { panic!("{stepped:?}") };
     assert!(prompt.contains("File: `.scratch/agent-a.scratch.md`"), "{prompt}");
@@ -188,7 +189,7 @@ fn defect_7_11_a_mid_turn_decision_is_logged_only_when_more_urgent() {
         let situation =
             Situation { point: Point::MidTurn, turn, message: None, ..at(percent, 1, &[]) };
         let stepped = take(&policy, state, Event::MidTurn(situation));
-        news.push(stepped.is_news);
+        news.push(stepped.should_log);
         state = stepped.state;
     }
     assert_eq!(news, [true, false, true, false, true, true, false]);
@@ -198,7 +199,8 @@ fn defect_7_11_a_mid_turn_decision_is_logged_only_when_more_urgent() {
 #[test]
 fn defect_7_12_thresholds_alone_do_not_make_the_watcher_act() {
     let asap = TierTable { percent_remaining_lt: Some(99), ..TierTable::default() };
-    let policy = Policy::default().with("mine", &PolicyTable { asap, ..PolicyTable::default() });
+    let policy =
+        Policy::default().with("mine", &PolicySettings { asap, ..PolicySettings::default() });
     assert_eq!(policy.mode, Mode::Suggest);
     let stepped = take(&policy, Watcher::default(), committed(100_000));
     assert_eq!(names(&stepped.effects), ["notify"]);
@@ -209,7 +211,7 @@ fn defect_7_12_thresholds_alone_do_not_make_the_watcher_act() {
 #[test]
 fn defect_7_13_5_a_failed_judgment_counts_as_configured_and_is_reported() {
     let asap = TierTable { judgment: Some(true), ..TierTable::default() };
-    let mut policy = auto(PolicyTable { asap, ..PolicyTable::default() });
+    let mut policy = auto(PolicySettings { asap, ..PolicySettings::default() });
     assert_eq!(policy.on_judgment_failure, OnFailure::Compact);
     for (counts_as, expected) in
         [(OnFailure::Compact, &["warn", "compact"][..]), (OnFailure::Wait, &["notify"][..])]
@@ -302,7 +304,7 @@ fn a_models_reading_counts_only_for_the_policy_that_requests_it() {
         read_by_model: Some(BTreeSet::new()),
         ..at(60, 80_000, &[])
     };
-    let by_model = PolicyTable { semantic: Some(Reader::Model), ..PolicyTable::default() };
+    let by_model = PolicySettings { semantic: Some(Reader::Model), ..PolicySettings::default() };
     let by_model = Policy::default().with("model", &by_model);
     assert_eq!(decide(&by_model, &situation).action, PolicyAction::Wait);
     assert_eq!(decide(&Policy::default(), &situation).action, PolicyAction::Compact);

@@ -4,7 +4,7 @@
 use longhaul_core::context::window::{WindowSources, decide as window_of};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::decide::Baseline;
-use longhaul_core::policy::settings::{Author, Mode, Policy, PolicyTable, TierTable};
+use longhaul_core::policy::settings::{Author, Mode, Policy, PolicySettings, TierTable};
 use longhaul_core::policy::watcher::{Effect, Event, Phase, Watcher};
 use longhaul_core::policy::{Point, PolicyAction, Situation, decide, replay};
 use longhaul_core::signal::Boundary;
@@ -52,16 +52,16 @@ fn the_agents_own_compaction_also_requires_growth() {
 /// A client that lost an answer receives the same request again, in every state.
 #[test]
 fn a_restarted_client_receives_the_pending_effect() {
-    let agent = PolicyTable {
+    let agent = PolicySettings {
         packet_author: Some(Author::Agent),
         scratch: Some(true),
-        ..PolicyTable::default()
+        ..PolicySettings::default()
     };
-    let scratch = PolicyTable { scratch: Some(true), ..PolicyTable::default() };
+    let scratch = PolicySettings { scratch: Some(true), ..PolicySettings::default() };
     for (table, effect) in [
         (agent, "request_packet"),
         (scratch, "request_scratch"),
-        (PolicyTable::default(), "compact"),
+        (PolicySettings::default(), "compact"),
     ] {
         let policy = auto(table);
         let asked = take(&policy, Watcher::default(), committed(100_000));
@@ -79,7 +79,7 @@ fn a_restarted_client_receives_the_pending_effect() {
 /// A request that was carried out before its client crashed is not repeated.
 #[test]
 fn a_compaction_in_the_transcript_is_not_requested_again() {
-    let policy = auto(PolicyTable::default());
+    let policy = auto(PolicySettings::default());
     let asked = take(&policy, Watcher::default(), committed(100_000));
     let before = Event::Resume { compacted: Some(Baseline { used: 5_000, at_ms: 999 }) };
     assert_eq!(names(&take(&policy, asked.state.clone(), before).effects), ["compact"]);
@@ -105,7 +105,7 @@ fn a_notify_only_client_begins_nothing() {
         Event::TurnSeen(Situation { ..at(percent, used, &[Boundary::Commit]) })
     };
     for mode in [Mode::Suggest, Mode::Auto] {
-        let table = PolicyTable { mode: Some(mode), ..PolicyTable::default() };
+        let table = PolicySettings { mode: Some(mode), ..PolicySettings::default() };
         let policy = Policy::default().with("p", &table);
         let step = take(&policy, Watcher::default(), seen(60, 100_000));
         let [Effect::Notify { text }] = &step.effects[..] else { panic!("{step:?}") };
@@ -122,7 +122,7 @@ fn a_notify_only_client_begins_nothing() {
         let [Effect::Notify { text }] = &urgent.effects[..] else { panic!("{urgent:?}") };
         assert_eq!(text, "9 % of the window left (emergency): compact now");
     }
-    let policy = auto(PolicyTable::default());
+    let policy = auto(PolicySettings::default());
     let busy = take(&policy, Watcher::default(), committed(100_000));
     let beside = take(&policy, busy.state.clone(), seen(60, 100_000));
     assert_eq!((names(&beside.effects), beside.state), (vec![], busy.state.clone()));
@@ -132,7 +132,7 @@ fn a_notify_only_client_begins_nothing() {
     let stuck = Watcher { phase: since(busy.state.phase, 400), ..Watcher::default() };
     let late = take(&gone, stuck.clone(), seen(60, 100_000));
     assert_eq!((names(&late.effects), late.state.phase), (vec!["notify".into()], stuck.phase));
-    let off = PolicyTable { mode: Some(Mode::Off), ..PolicyTable::default() };
+    let off = PolicySettings { mode: Some(Mode::Off), ..PolicySettings::default() };
     let off = take(&Policy::default().with("off", &off), Watcher::default(), seen(9, 180_000));
     assert_eq!(names(&off.effects), [""; 0]);
 }
@@ -145,7 +145,8 @@ fn the_turn_that_detects_a_timeout_answers_no_new_request() {
         (Author::Watcher, "compact", "compacting"),
     ] {
         let asap = TierTable { judgment: Some(true), ..TierTable::default() };
-        let table = PolicyTable { asap, packet_author: Some(author), ..PolicyTable::default() };
+        let table =
+            PolicySettings { asap, packet_author: Some(author), ..PolicySettings::default() };
         let policy = Policy { judgment_timeout_ms: 0, ..auto(table) };
         let asked = take(&policy, Watcher::default(), committed(100_000));
         assert_eq!(names(&asked.effects), ["ask_judgment"]);

@@ -22,21 +22,21 @@ const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
 
 /// The core, lowest first.
 const CORE: &[Floor] = &[
-    floor_of_peers(&[
+    floor(&[
         "digest",
-        "text",
-        "tokens",
+        "job",
         "limits",
         "message_history",
         "paths",
         "phrases",
         "quote",
         "redact",
-        "template",
+        "text",
+        "thread",
+        "tokens",
     ]),
-    floor_of_peers(&["thread", "item"]),
-    floor_of_peers(&["job", "model"]),
-    floor(&["archive", "rollout"]),
+    floor(&["archive", "item", "model", "template"]),
+    floor(&["rollout"]),
     floor(&["context"]),
     floor(&["choice", "search"]),
     floor(&["step"]),
@@ -46,6 +46,60 @@ const CORE: &[Floor] = &[
     floor(&["fold"]),
     floor(&["compaction", "history", "memory"]),
     floor(&["policy"]),
+];
+
+/// The readers of transcripts, lowest first.
+const ROLLOUT: &[Floor] = &[
+    floor(&[
+        "accept",
+        "between_agents",
+        "compose",
+        "contextual",
+        "continuation",
+        "dialog",
+        "output",
+        "patch",
+        "repair",
+        "responses",
+        "shell",
+    ]),
+    floor(&["records", "tool", "weigh"]),
+    floor(&["source"]),
+    floor(&["codex", "opencode", "outline"]),
+    floor(&["claude", "gemini", "longhaul"]),
+];
+
+/// The briefing, lowest first.
+const BRIEFING: &[Floor] = &[
+    floor(&[
+        "chain",
+        "extra",
+        "file_edit",
+        "kinds",
+        "lines",
+        "marks",
+        "strength",
+        "tasks",
+        "terms",
+        "warnings",
+    ]),
+    floor(&["evidence", "finished", "openapi", "placeholders", "prompt", "replacements", "select"]),
+    floor(&["documents", "outcome"]),
+    floor(&["effects", "git"]),
+    floor(&["checks"]),
+    floor(&["collect", "coverage"]),
+    floor(&["fold", "gather", "write"]),
+    floor(&["render"]),
+];
+
+/// Memory in the core, lowest first.
+const CORE_MEMORY: &[Floor] = &[
+    floor(&["day", "eligible", "learning", "place", "plain", "span", "usage"]),
+    floor(&["cite", "edits", "own", "read_log", "slug"]),
+    floor(&["extract"]),
+    floor(&["consolidate", "input"]),
+    floor(&["agent"]),
+    floor(&["summary"]),
 ];
 
 /// The shell, lowest first.
@@ -202,6 +256,9 @@ const POLICY: &[Floor] = &[
 #[test]
 fn core_modules_only_use_lower_floors() {
     check("daemon/core/src/", CORE);
+    check("daemon/core/src/briefing/", BRIEFING);
+    check("daemon/core/src/memory/", CORE_MEMORY);
+    check("daemon/core/src/rollout/", ROLLOUT);
 }
 
 #[test]

@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::Chain;
+use super::evidence::push_bounded;
+use super::finished::{FinishedCommand, has_git, purpose};
 use super::git::GitState;
 use super::outcome;
-use crate::rollout::output::{self, TestCounts};
-use crate::rollout::shell::{self, Class};
+use crate::rollout::output;
+use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
 use crate::text;
 
@@ -71,24 +72,6 @@ pub(super) struct Commands {
     pub census: Census,
 }
 
-/// A finished command.
-#[derive(Debug)]
-pub(super) struct FinishedCommand<'a> {
-    pub seq: u64,
-    pub turn: u32,
-    /// One line, redacted, without a leading `cd`.
-    pub command: &'a str,
-    pub chain: Chain<'a>,
-    pub program: &'a str,
-    pub is_look: bool,
-    pub class: Class,
-    pub outcome: CommandOutcome,
-    pub counts: Option<TestCounts>,
-    pub printed: &'a str,
-    /// The folder it ran in, if outside the thread's tree.
-    pub place: &'a str,
-}
-
 impl Commands {
     pub(super) fn finish(&mut self, run: &FinishedCommand<'_>) {
         self.recognise(run);
@@ -112,27 +95,28 @@ impl Commands {
     fn check(&mut self, run: &FinishedCommand<'_>) {
         let part = run.chain.checking_part();
         if run.outcome == CommandOutcome::Exit(0) {
-            for text in run.chain.checking_parts().into_iter().filter(|it| *it != part.text) {
-                self.note(run, text, run.outcome, "exit 0".to_owned());
+            let others = run.chain.checking_parts().into_iter().filter(|it| it.0 != part.text);
+            for other in others {
+                self.note(run, other, run.outcome, "exit 0".to_owned());
             }
         }
         let is_certain = part.owns_exit_code || run.outcome.is_failure();
         let outcome = if is_certain { run.outcome } else { CommandOutcome::Unknown };
-        self.note(run, part.text, outcome, outcome::result(run));
+        self.note(run, (part.text, part.class), outcome, outcome::result(run));
     }
 
     fn note(
         &mut self,
         run: &FinishedCommand<'_>,
-        command: &str,
+        (command, class): (&str, Class),
         outcome: CommandOutcome,
         result: String,
     ) {
-        let is_test = Class::of(command) == Class::Test;
+        let is_test = class == Class::Test;
         let command = text::cut_words(command, 150).into_owned();
         self.checks.retain(|known| known.command != command);
         let check = Check { seq: run.seq, turn: run.turn, is_test, outcome, command, result };
-        push(&mut self.checks, check, CHECKS_MAX);
+        push_bounded(&mut self.checks, check, CHECKS_MAX);
     }
 
     /// Whether a later check of the same program and purpose passed.
@@ -214,30 +198,10 @@ impl Commands {
     }
 }
 
-/// The purpose of a line's first command: a successful `git add` does not fix a failed `git push`.
-fn purpose(line: &str) -> Vec<String> {
-    let commands = shell::commands(line);
-    let words = commands.first().map(shell::purpose).unwrap_or_default();
-    words.into_iter().map(str::to_owned).collect()
-}
-
-/// Whether a line runs a git subcommand, with any options before it.
-pub(super) fn has_git(line: &str, verb: &str) -> bool {
-    line.contains("git")
-        && line.contains(verb)
-        && shell::commands(line).iter().any(|command| shell::purpose(command) == ["git", verb])
-}
-
-pub(super) fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
-    if list.len() >= most {
-        list.pop_front();
-    }
-    list.push_back(item);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::briefing::chain::Chain;
 
     #[test]
     fn options_before_a_git_subcommand_do_not_hide_it() {

@@ -11,10 +11,12 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
-use super::checks::{self, Commands, FinishedCommand};
+use super::checks::{self, Commands};
 use super::documents;
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
+use super::file_edit::FileEdit;
+use super::finished::FinishedCommand;
 use super::git;
 use super::kinds::EvidenceKind;
 use super::lines;
@@ -23,8 +25,7 @@ use super::placeholders::{UNFILLED, unfilled};
 use super::replacements;
 use super::tasks::{self, TaskList};
 use crate::rollout::output::TestCounts;
-use crate::rollout::patch::LineCounts;
-use crate::rollout::shell::Class;
+use crate::rollout::shell::{self, Class, Joint};
 use crate::step::CommandOutcome;
 use crate::{paths, text};
 
@@ -59,7 +60,7 @@ const REWRITTEN_LINES: usize = 5;
 const UNFILLED_STRENGTH: u16 = 150;
 
 /// A removed line of at least this length also invalidates longer quotations that contain it.
-const TELLING_BYTES: usize = 12;
+const DISTINCTIVE_BYTES: usize = 12;
 
 /// Maximum bytes of a command to inspect.
 const COMMAND_BYTES: usize = 1_024;
@@ -167,20 +168,7 @@ pub(super) struct SeenOutput {
     pub text: String,
     /// A failure or a check, whose outcome has a section of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_told_elsewhere: bool,
-}
-
-/// A change of one file. Redacted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FileEdit {
-    /// Relative to the thread's folder if inside it.
-    pub path: String,
-    pub added: String,
-    pub removed: String,
-    pub counts: LineCounts,
-    /// `added` is the complete file.
-    pub is_whole: bool,
-    pub is_deleted: bool,
+    pub has_own_section: bool,
 }
 
 /// A finished command. Redacted.
@@ -321,13 +309,13 @@ impl Briefing {
         }
         let removed: FxHashSet<String> =
             edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
-        let telling = removed.iter().filter(|line| line.len() >= TELLING_BYTES);
-        let telling: Vec<Finder<'_>> = telling.map(Finder::new).collect();
+        let distinctive = removed.iter().filter(|line| line.len() >= DISTINCTIVE_BYTES);
+        let distinctive: Vec<Finder<'_>> = distinctive.map(Finder::new).collect();
         // A quotation may join several lines; if one of them was removed, the quotation is wrong.
         let is_removed = |text: &str| {
             let text = replacements::without_was(text);
             removed.contains(text)
-                || telling.iter().any(|line| line.find(text.as_bytes()).is_some())
+                || distinctive.iter().any(|line| line.find(text.as_bytes()).is_some())
         };
         let is_restored = |text: &str| {
             let removed = replacements::removed(text);
@@ -443,8 +431,11 @@ fn place_of(from: Option<&str>, folder: Option<&str>) -> String {
 /// A script without its leading `cd`.
 fn without_cd(script: &str) -> &str {
     let script = script.trim();
-    match script.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")) {
-        Some((folder, rest)) if !folder.contains(';') => rest.trim_start(),
+    if !script.starts_with("cd ") {
+        return script;
+    }
+    match shell::parts(script).as_slice() {
+        [first, next, ..] if first.after == Some(Joint::And) => &script[next.at..],
         _ => script,
     }
 }

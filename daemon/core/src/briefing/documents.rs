@@ -1,15 +1,12 @@
 //! Informative lines of documents that were read or written: decisions, rules, requirements, list items.
 
-pub(super) mod marks;
-
-use super::lines;
+use super::lines::{self, without_number};
+use super::marks::{self, decides};
 use super::openapi;
 use super::placeholders::{is_placeholder, is_template};
 use crate::phrases::Phrases;
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
-
-pub(super) use marks::decides;
 
 /// A line of a document, with its heading.
 pub(super) struct Passage<'a> {
@@ -356,16 +353,6 @@ fn without_tags(line: &str) -> String {
     let (before, rest) = line.split_once('<').unwrap_or((line, ""));
     let parts = rest.split('<').map(|part| part.split_once('>').map_or(part, |(_, words)| words));
     format!("{before}{}", parts.collect::<String>()).trim().to_owned()
-}
-
-/// Removes the line number that `nl`, `cat -n` and reading tools prepend.
-pub(super) fn without_number(line: &str) -> &str {
-    let bare = line.trim_start();
-    let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
-    match bare.get(digits..).and_then(|rest| rest.strip_prefix(['\t', '→', '│'])) {
-        Some(rest) if digits > 0 => rest,
-        _ => line,
-    }
 }
 
 #[cfg(test)]

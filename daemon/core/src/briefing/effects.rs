@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::collect::FileEdit;
 use super::documents;
+use super::file_edit::FileEdit;
 use super::openapi;
 use super::placeholders::is_template;
 use super::replacements::Replacements;
@@ -199,7 +199,7 @@ impl Effect {
         let lines = added.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| !is_bracket(line)).take(ADDED_MAX).collect();
         for (index, line) in lines.iter().enumerate() {
-            match declared(line) {
+            match declared_name(line) {
                 Some(_) => visit("", block(&lines[index..]), 110),
                 None if line.len() < CODE_BYTES_MIN => {}
                 None => visit("", (*line).to_owned(), code_strength(line)),
@@ -213,7 +213,7 @@ impl Effect {
 fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
     let lines = lines.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).take(ADDED_MAX);
     if !documents::is_document(path) {
-        return lines.filter_map(|line| declared(line.trim())).collect();
+        return lines.filter_map(|line| declared_name(line.trim())).collect();
     }
     let mut is_code = false;
     let is_prose = documents::is_prose(path);
@@ -239,7 +239,7 @@ pub(super) fn is_scratch(path: &str) -> bool {
 fn block(lines: &[&str]) -> String {
     let mut block = lines[0].to_owned();
     for line in &lines[1..lines.len().min(7)] {
-        if declared(line).is_some() || block.len() + line.len() >= BLOCK_BYTES {
+        if declared_name(line).is_some() || block.len() + line.len() >= BLOCK_BYTES {
             break;
         }
         block.push(' ');
@@ -254,7 +254,7 @@ fn is_bracket(line: &str) -> bool {
 }
 
 /// Code that returns, fails or checks.
-static TELLING_CODE: Phrases =
+static INFORMATIVE_CODE: Phrases =
     Phrases::new(&["return", "Err(", "throw", "raise", "assert", "t.Run(", "it(", "test("]);
 
 /// Comments, messages, results and checks explain code; other lines rarely do.
@@ -263,7 +263,7 @@ fn code_strength(line: &str) -> u16 {
         ["//", "#", "--", "/*", "*", "\"\"\"", "<!--"].iter().any(|mark| line.starts_with(mark));
     let has_message = line.split('"').nth(1).is_some_and(|words| words.len() > 11);
     match () {
-        () if has_message || TELLING_CODE.is_in(line) => 100,
+        () if has_message || INFORMATIVE_CODE.is_in(line) => 100,
         () if is_comment && line.starts_with("///") => 40,
         () if is_comment => 75,
         () => 35,
@@ -305,7 +305,7 @@ const DECLARING: [&str; 12] = [
 ];
 
 /// The name that a line of code declares.
-fn declared(line: &str) -> Option<&str> {
+fn declared_name(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     let mut word = words.next()?;
     while MODIFIERS.contains(&word) {
@@ -339,7 +339,7 @@ mod tests {
             ("let x = 4;", None),
             ("return type;", None),
         ] {
-            assert_eq!(declared(line), name, "{line}");
+            assert_eq!(declared_name(line), name, "{line}");
         }
     }
 

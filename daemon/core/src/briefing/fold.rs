@@ -1,7 +1,8 @@
 //! Turns steps into evidence, in order.
 
-use super::collect::{Briefing, CommandRun, FileEdit, RunningCall};
+use super::collect::{Briefing, CommandRun, RunningCall};
 use super::documents;
+use super::file_edit::FileEdit;
 use crate::rollout::dialog;
 use crate::rollout::patch::LineCounts;
 use crate::rollout::shell::{Class, Command, FileUse, Use};
@@ -376,14 +377,14 @@ mod tests {
         let prompt =
             "Remove the old layout from the lexer.\nThe person wants no compatibility code.\n";
         let code = "import os\nfor name in os.listdir('.'):\n    print(name, end=';')\n";
-        for (path, body, is_told) in [
+        for (path, body, is_handed_over) in [
             ("\"$tmp\"", prompt, true),
             ("/tmp/prompt.md", prompt, true),
             ("docs/layout.md", prompt, false),
             ("/tmp/list.py", code, false),
         ] {
             let action = script(&format!("cat > {path} <<'EOF'\n{body}EOF\n"));
-            assert_eq!(handed_over(&action).len(), usize::from(is_told), "{path}");
+            assert_eq!(handed_over(&action).len(), usize::from(is_handed_over), "{path}");
         }
         let (tool, values) = ("Task".to_owned(), "explore: find the lexer".to_owned());
         assert_eq!(

@@ -16,14 +16,12 @@ use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
 use super::documents;
 use super::effects;
 use super::evidence::Line;
+use super::extra::Extra;
 use super::kinds::EvidenceKind;
 use super::lines;
-use super::render::Extra;
-use super::select::{Focus, Quote};
+use super::marks;
+use super::select::{Focus, Quote, SMALL_TOKENS};
 use crate::{quote, text};
-
-/// Below this many tokens a view is small.
-pub(super) const SMALL_TOKENS: u64 = 3_000;
 
 /// Open tasks to search for file names, the minimum length of such a name, and the weight factors of named
 /// files.
@@ -244,9 +242,9 @@ impl<'a> Builder<'a> {
         let own = self.briefing.reports.iter().filter(|line| line.group.is_empty());
         let ends: HashMap<u32, u64> = own.map(|line| (line.turn, line.seq)).collect();
         let pending = usize::from(self.briefing.pending_words().next().is_some());
-        let asked = &self.briefing.requests;
+        let later_requests = &self.briefing.requests;
         for line in self.briefing.reports.iter() {
-            if requests::is_answered(asked, line) {
+            if requests::is_answered(later_requests, line) {
                 continue;
             }
             let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
@@ -259,7 +257,7 @@ impl<'a> Builder<'a> {
                 who => format!("turn {}, {who} (#{})", line.turn, line.seq),
             };
             let age = newer + pending;
-            let weight = (age, requests::settled(line, age));
+            let weight = (age, requests::strength_of(line, age));
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
             self.label(group, &line.heading);
         }
@@ -285,7 +283,7 @@ impl<'a> Builder<'a> {
         for line in lines {
             // A decision holds until another is written.
             let holds = kind == EvidenceKind::Added
-                && (documents::decides(&line.text) || documents::decides(&line.heading));
+                && (marks::decides(&line.text) || marks::decides(&line.heading));
             let turns = if holds { 0 } else { now.saturating_sub(line.turn) };
             let age = usize::try_from(turns).unwrap_or(2);
             // Remarks are soon outdated by later ones.
@@ -412,7 +410,7 @@ impl<'a> Builder<'a> {
                 let first = effect.names.len().saturating_sub(names);
                 if !effect.is_deleted {
                     let verb = if effect.written_lines.is_some() { "holds" } else { "adds" };
-                    text.push_str(&named(verb, &effect.names[first..], bytes));
+                    text.push_str(&list_names(verb, &effect.names[first..], bytes));
                 }
             }
             text.push(')');
@@ -421,7 +419,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: impl Into<Cow<'a, str>>) {
+    fn push_fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: impl Into<Cow<'a, str>>) {
         self.push(kind, order, (0, 100), text);
         if let Some(candidate) = self.candidates.last_mut() {
             candidate.is_fixed = true;
@@ -467,7 +465,7 @@ fn first_of(files: &[&str]) -> String {
 }
 
 /// `; adds a, b`: the newest names within `bytes`, in their order.
-fn named(verb: &str, names: &[String], bytes: usize) -> String {
+fn list_names(verb: &str, names: &[String], bytes: usize) -> String {
     let mut room = bytes;
     let fitting = names.iter().rev().take_while(|name| {
         let fits = name.len() + 2 <= room;

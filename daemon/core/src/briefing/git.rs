@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{FinishedCommand, has_git, push};
 use super::documents;
+use super::evidence::push_bounded;
+use super::finished::{FinishedCommand, has_git};
+use crate::rollout::shell;
 use crate::step::CommandOutcome;
 use crate::text;
 
@@ -105,7 +107,9 @@ impl GitState {
                 uncommitted.push(path);
             } else if is_log_line(bare) && prints_log(run.command) {
                 listed.push(bare);
-            } else if let Some(moved) = moved(bare).and_then(|line| self.remote_update(run, line)) {
+            } else if let Some(moved) =
+                ref_update(bare).and_then(|line| self.remote_update(run, line))
+            {
                 self.add(run, moved, false);
             } else if let Some(branch) = bare.strip_prefix("Deleted branch ") {
                 self.add(run, format!("deleted: local branch {branch}"), false);
@@ -123,10 +127,10 @@ impl GitState {
             }
         }
         if run.outcome == CommandOutcome::Exit(0) {
-            created(run.command).for_each(|branch| self.add(run, branch, false));
+            created_branches(run.command).for_each(|branch| self.add(run, branch, false));
         }
         let names_branch = |line: &GitLine| line.seq == run.seq && branch_of(&line.text).is_some();
-        let shown = entered(run).or_else(|| shown_branch(run));
+        let shown = checked_out_branch(run).or_else(|| shown_branch(run));
         if let Some(branch) = shown.filter(|_| !self.lines.iter().any(names_branch)) {
             self.drop_here(run, is_branch_state);
             self.add(run, format!("On branch {branch}"), false);
@@ -222,7 +226,7 @@ impl GitState {
             && made.is_none_or(|made| old.1 != made.1)
         {
             self.lines.retain(|line| commit_of(&line.text).is_none_or(|known| known.0 != old.1));
-            push(&mut self.replaced, old.1.to_owned(), REPLACED_MAX);
+            push_bounded(&mut self.replaced, old.1.to_owned(), REPLACED_MAX);
         }
     }
 
@@ -245,7 +249,7 @@ impl GitState {
         let text = kept.unwrap_or(text);
         let place = run.place.to_owned();
         let line = GitLine { seq: run.seq, turn: run.turn, text, place, is_head };
-        push(&mut self.lines, line, LINES_MAX);
+        push_bounded(&mut self.lines, line, LINES_MAX);
     }
 }
 
@@ -258,21 +262,22 @@ fn branch_of(line: &str) -> Option<&str> {
 }
 
 /// The branches that a line of commands makes without checking them out; git prints nothing then.
-fn created(command: &str) -> impl Iterator<Item = String> {
-    let parts = command.split(['&', ';', '|']).map(str::trim);
+fn created_branches(command: &str) -> impl Iterator<Item = String> {
+    let parts = shell::parts(command).into_iter().map(|part| part.text);
     parts.filter_map(|part| {
         let mut words = part.strip_prefix("git branch ")?.split_whitespace();
         let name = words.next().filter(|name| !name.starts_with('-'))?;
-        let start = words.next().map(|start| format!(" at {start}"));
+        let start = words.next().filter(|start| !start.contains('>'));
+        let start = start.map(|start| format!(" at {start}"));
         Some(format!("created: branch {name}{}", start.unwrap_or_default()))
     })
 }
 
 /// The branch that a command checked out. Git's message may be on a stream that was not kept, or after a long
 /// list of files.
-fn entered<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
+fn checked_out_branch<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
     let says = |words: &str| run.printed.contains(words);
-    let mut parts = run.command.split(['&', ';', '|']).map(str::trim);
+    let mut parts = shell::parts(run.command).into_iter().map(|part| part.text);
     let words = parts.find_map(|part| {
         part.strip_prefix("git checkout ").or_else(|| part.strip_prefix("git switch "))
     })?;
@@ -290,9 +295,9 @@ fn entered<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
 /// The branch that a command printed by its name alone, if it printed first or last.
 fn shown_branch<'r>(run: &FinishedCommand<'r>) -> Option<&'r str> {
     let shows = |part: &str| {
-        ["git branch --show-current", "git rev-parse --abbrev-ref HEAD"].contains(&part.trim())
+        ["git branch --show-current", "git rev-parse --abbrev-ref HEAD"].contains(&part)
     };
-    let mut parts = run.command.split(['&', ';', '|']).filter(|part| !part.trim().is_empty());
+    let mut parts = shell::parts(run.command).into_iter().map(|part| part.text);
     let mut lines = run.printed.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = parts.next()?;
     let line = match () {
@@ -306,7 +311,7 @@ fn shown_branch<'r>(run: &FinishedCommand<'r>) -> Option<&'r str> {
 
 /// Whether one of the line's commands is git.
 fn runs_git(line: &str) -> bool {
-    line.split(['&', ';', '|']).any(|part| part.trim_start().starts_with("git "))
+    line.contains("git ") && shell::parts(line).iter().any(|part| part.text.starts_with("git "))
 }
 
 /// The path in a line of `git status`, short or long.
@@ -338,7 +343,7 @@ fn is_branch_state(line: &str) -> bool {
 }
 
 /// A ref update printed by `git push` or `git fetch`: `1926682b..59388c9f  main -> main`.
-fn moved(line: &str) -> Option<&str> {
+fn ref_update(line: &str) -> Option<&str> {
     let (from, to) = line.split_once(" -> ")?;
     let is_push = from.contains("..") || from.starts_with("* [new ");
     (is_push && !to.contains("FETCH_HEAD")).then_some(line)
@@ -396,7 +401,7 @@ fn prints_branch(script: &str) -> bool {
 /// Whether a status covers the complete tree: no path follows its options. A word without dot or slash is the
 /// next command of the script.
 fn looks_at_all(script: &str) -> bool {
-    let parts = script.split(['&', ';', '|']).map(str::trim);
+    let parts = shell::parts(script).into_iter().map(|part| part.text);
     let looking =
         |part: &'_ str| ["git status", "git stash pop"].iter().any(|it| part.starts_with(it));
     let mut looks = parts.filter(|part| looking(part)).map(|part| &part["git status".len()..]);
@@ -417,7 +422,7 @@ fn prints_log(script: &str) -> bool {
 
 /// Whether a log starts with the checked-out commit: it names no file, branch or author.
 fn lists_all(script: &str) -> bool {
-    let parts = script.split(['&', ';', '|']).map(str::trim);
+    let parts = shell::parts(script).into_iter().map(|part| part.text);
     let mut logs = parts.filter_map(|part| part.strip_prefix("git log"));
     logs.next_back().is_some_and(|options| {
         options.split_whitespace().all(|word| {

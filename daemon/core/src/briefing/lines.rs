@@ -280,6 +280,16 @@ fn without_links(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Removes the line number that `nl`, `cat -n` and reading tools prepend.
+pub(super) fn without_number(line: &str) -> &str {
+    let bare = line.trim_start();
+    let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
+    match bare.get(digits..).and_then(|rest| rest.strip_prefix(['\t', '→', '│'])) {
+        Some(rest) if digits > 0 => rest,
+        _ => line,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,7 +298,9 @@ mod tests {
     fn a_message_is_split_into_lines_with_headings() {
         let message = "Done.\n\n## Changes\n- `a.rs`: parses\n1. first\n**Risks:**\n| a | b |\n|---|---|\n```sh\nmake\n```\nStill open:\n- b\nAll else works.\nSuggested message:\n`docs: begin`\nBye.\n";
         let mut seen = Vec::new();
-        split(message, |spoken| seen.push((spoken.heading, spoken.text, spoken.shape)));
+        split(message, |message_line| {
+            seen.push((message_line.heading, message_line.text, message_line.shape));
+        });
         assert_eq!(
             seen,
             [
@@ -309,7 +321,7 @@ mod tests {
     fn nested_items_have_their_parent_as_heading() {
         let message = "1. Must have\n\n- a score\n- a list\n2. Later\n   - video\nWe begin now.\n- `a.rs`:\n  - parses\n- `b.rs`\n- c\n";
         let mut seen = Vec::new();
-        split(message, |spoken| seen.push((spoken.heading, spoken.text)));
+        split(message, |message_line| seen.push((message_line.heading, message_line.text)));
         let expected = [
             ("1. Must have", "a score"),
             ("1. Must have", "a list"),
@@ -335,7 +347,7 @@ mod tests {
     fn a_sentence_that_refers_to_the_one_before_stays_with_it() {
         let text = "Line 101 of the configuration of the prompt still has the typo `P;yellow`. With that one fix the gradient works as it was meant to. One more thing is that the fade from lavender to orange runs through pink, so look at it before it is released to others.";
         let mut seen = Vec::new();
-        split(text, |spoken| seen.push(spoken.text));
+        split(text, |message_line| seen.push(message_line.text));
         assert_eq!(seen.len(), 2, "{seen:?}");
         assert!(seen[0].ends_with("as it was meant to."), "{seen:?}");
     }

@@ -1,6 +1,6 @@
 //! The operations that an OpenAPI description (YAML) declares, which no single line of it shows.
 
-use super::documents::without_number;
+use super::lines::without_number;
 
 const METHODS: [&str; 7] = ["get:", "post:", "put:", "patch:", "delete:", "head:", "options:"];
 

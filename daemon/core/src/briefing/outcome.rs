@@ -1,6 +1,6 @@
 //! Formats the outcome of a command.
 
-use super::checks::FinishedCommand;
+use super::finished::FinishedCommand;
 use crate::rollout::output;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;

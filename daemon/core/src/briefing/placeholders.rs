@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::documents::marks;
+use super::marks;
 use crate::text;
 
 /// Opens the note that a document is an unfilled template.

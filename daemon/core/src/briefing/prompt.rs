@@ -19,7 +19,7 @@ pub(super) struct Prompt<'a> {
 /// person's words, skills, and blocks that make up most of a message and also occurred in an earlier one.
 pub(super) fn parse(message: &str, was_seen: impl Fn(&str) -> bool) -> Prompt<'_> {
     if let Some((before, input)) = message.split_once("## User Input") {
-        let typed = fenced(input);
+        let typed = first_code_block(input);
         let rest = typed.map_or(input, |(_, rest)| rest);
         let typed = typed.map_or("", |(typed, _)| typed).trim();
         let name = if before.trim().is_empty() { name_of(rest) } else { name_of(before) };
@@ -72,7 +72,7 @@ fn name_of(template: &str) -> String {
 }
 
 /// The text in the first code fence, and the text after it.
-fn fenced(text: &str) -> Option<(&str, &str)> {
+fn first_code_block(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once("```")?;
     let (_, body) = rest.split_once('\n')?;
     body.split_once("```")
@@ -84,8 +84,8 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
 }
 
 /// Strength of a template's line if it is a step or a rule: numbered, bold or emphasised.
-pub(super) fn step_strength(spoken: &MessageLine<'_>) -> Option<u16> {
-    let text = spoken.text;
+pub(super) fn step_strength(message_line: &MessageLine<'_>) -> Option<u16> {
+    let text = message_line.text;
     // Lists of patterns, such as files to ignore per language, are reference material.
     if text.matches("`, `").count() > 1 {
         return None;
@@ -95,11 +95,11 @@ pub(super) fn step_strength(spoken: &MessageLine<'_>) -> Option<u16> {
         return Some(120);
     }
     // Reporting is the agent's last step.
-    if spoken.heading.contains("Report") || spoken.heading.contains("report") {
+    if message_line.heading.contains("Report") || message_line.heading.contains("report") {
         return Some(130);
     }
     let is_numbered = text.starts_with(|c: char| c.is_ascii_digit());
-    match spoken.shape {
+    match message_line.shape {
         Shape::Item if is_numbered || text.contains("**") => Some(90),
         // A detail of a step.
         Shape::Item if text.len() > 24 => Some(55),
@@ -203,7 +203,7 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     if typed.is_empty() || typed.len() > CHOICE_BYTES {
         return Vec::new();
     }
-    let named = if typed.len() <= ANSWER_BYTES { options(typed) } else { picked(typed) };
+    let named = if typed.len() <= ANSWER_BYTES { options(typed) } else { option_names(typed) };
     let chosen = |line: &&&str| named.iter().any(|option| is_option(line, option));
     let is_offered = |line: &&str| (1..=OPTIONS_MAX).any(|it| is_option(line, &it.to_string()));
     if report.iter().any(|line| chosen(&line)) {
@@ -220,13 +220,13 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
         return Vec::new();
     }
     static STEPS: Phrases = Phrases::new(&["next step", "next:", "[c]"]);
-    let is_asked = |line: &str| {
+    let is_question = |line: &str| {
         asks(line) || {
             let lower = text::lowercase(line);
             OFFERS.is_in(&lower) || STEPS.is_in(&lower)
         }
     };
-    let last = report.iter().enumerate().rev().filter(|(_, line)| is_asked(line)).take(2);
+    let last = report.iter().enumerate().rev().filter(|(_, line)| is_question(line)).take(2);
     let last = last.map(|(index, line)| {
         // The rest of a sentence needs its beginning.
         let before = index.checked_sub(1).map(|before| report[before]);
@@ -235,9 +235,9 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
             None => (*line).to_owned(),
         }
     });
-    let mut asked: Vec<String> = last.collect();
-    asked.reverse();
-    asked
+    let mut questions: Vec<String> = last.collect();
+    questions.reverse();
+    questions
 }
 
 /// Maximum options of a list.
@@ -315,7 +315,7 @@ pub(super) fn picks(typed: &str, line: &str) -> bool {
 const PICK_WORDS: usize = 8;
 
 /// The option that a longer message picks: its first word, or the word after one like "option".
-fn picked(typed: &str) -> Vec<String> {
+fn option_names(typed: &str) -> Vec<String> {
     const WORDS: [&str; 14] = [
         "option",
         "number",

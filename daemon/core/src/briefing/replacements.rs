@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::collect::FileEdit;
+use super::file_edit::FileEdit;
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
 

@@ -14,10 +14,12 @@ use std::ops::Range;
 
 use rustc_hash::FxBuildHasher;
 
-use super::gather::SMALL_TOKENS;
 use super::kinds::{EvidenceKind, RULES};
 use super::terms;
 use crate::tokens;
+
+/// Below this many tokens a view is small.
+pub(super) const SMALL_TOKENS: u64 = 3_000;
 
 /// A line that may be chosen.
 #[derive(Debug, Clone)]

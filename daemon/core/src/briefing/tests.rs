@@ -3,7 +3,8 @@ mod edits;
 mod outputs;
 mod template;
 
-use super::collect::{CommandRun, FileEdit, RunningCall};
+use super::collect::{CommandRun, RunningCall};
+use super::file_edit::FileEdit;
 use super::*;
 use crate::rollout::patch::LineCounts;
 use crate::step::CommandOutcome;
@@ -42,11 +43,11 @@ fn a_stub_that_was_filled_in_is_not_shown() {
     let stub =
         "class Dispatcher:\n    def call_tool(self, name):\n        raise NotImplementedError\n";
     edits(&mut briefing, 2, "src/dispatcher.py", stub, "");
-    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
-    assert!(told(&briefing).contains("raise NotImplementedError"), "{}", told(&briefing));
+    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    assert!(rendered(&briefing).contains("raise NotImplementedError"), "{}", rendered(&briefing));
     let body = "        return self.tools[name].handler()\n";
     edits(&mut briefing, 3, "src/dispatcher.py", body, "        raise NotImplementedError\n");
-    assert!(!told(&briefing).contains("NotImplementedError"), "{}", told(&briefing));
+    assert!(!rendered(&briefing).contains("NotImplementedError"), "{}", rendered(&briefing));
 }
 
 #[test]
@@ -58,18 +59,18 @@ fn thoughts_are_marked_and_the_last_intention_stays_until_something_follows() {
         "The user asked for documents only, so I won't change the code. Then I'll read the lexer.",
         None,
     );
-    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
-    let text = told(&briefing);
+    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let text = rendered(&briefing);
     assert!(text.contains("thought, not said:\n The user asked for documents only"), "{text}");
-    let mut spoken = briefing.clone();
-    spoken.hold_words(3, "The lexer is the only file that needs it.");
-    calls(&mut spoken, 4, "w", "wc -l src/lexer.rs");
-    assert!(told(&spoken).contains(" (said:)\n The lexer is"), "{}", told(&spoken));
+    let mut in_words = briefing.clone();
+    in_words.hold_words(3, "The lexer is the only file that needs it.");
+    calls(&mut in_words, 4, "w", "wc -l src/lexer.rs");
+    assert!(rendered(&in_words).contains(" (said:)\n The lexer is"), "{}", rendered(&in_words));
     assert!(text.contains("thought last, not said (#2): Then I'll read the lexer."), "{text}");
     calls(&mut briefing, 3, "a", "cat src/lexer.rs");
-    assert!(!told(&briefing).contains("thought last"), "{}", told(&briefing));
+    assert!(!rendered(&briefing).contains("thought last"), "{}", rendered(&briefing));
     briefing.record_thought(4, "**Checking the grammar of strings**", None);
-    let text = told(&briefing);
+    let text = rendered(&briefing);
     assert!(text.contains("thought last, not said (#4): Checking the grammar"), "{text}");
 }
 
@@ -97,17 +98,17 @@ fn a_request_answered_by_a_later_report_is_not_marked_unanswered() {
     briefing.begin_turn(1, "Rename the parser.", None);
     calls(&mut briefing, 2, "a", "sed -i s/a/b/ src/parser.rs");
     briefing.begin_turn(3, "And the lexer too.", None);
-    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
-    assert!(told(&briefing).contains("#1 (no report) Rename"), "{}", told(&briefing));
+    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    assert!(rendered(&briefing).contains("#1 (no report) Rename"), "{}", rendered(&briefing));
     briefing.hold_words(4, "Both are renamed.");
     briefing.begin_turn(5, "Thanks. Now the docs.", None);
-    assert!(told(&briefing).contains("#1 Rename"), "{}", told(&briefing));
+    assert!(rendered(&briefing).contains("#1 Rename"), "{}", rendered(&briefing));
 }
 
 #[test]
 fn boxes_in_a_file_that_was_only_read_are_tasks_if_its_name_says_so() {
     let boxes = "- [ ] Run the linter\n- [ ] Update the changelog\n";
-    for (path, is_told) in [
+    for (path, is_counted) in [
         ("AGENTS.md", false),
         ("docs/QUALITY_GATES.md", false),
         ("specs/4/tasks.md", true),
@@ -116,7 +117,11 @@ fn boxes_in_a_file_that_was_only_read_are_tasks_if_its_name_says_so() {
         let mut briefing = thread();
         briefing.record_read(12, path, boxes);
         let text = render(&briefing, &Extra::default(), 2_000);
-        assert_eq!(text.contains("of the items seen 0 ticked, 2 open"), is_told, "{path}: {text}");
+        assert_eq!(
+            text.contains("of the items seen 0 ticked, 2 open"),
+            is_counted,
+            "{path}: {text}"
+        );
     }
 }
 

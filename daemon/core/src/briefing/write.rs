@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::collect::THOUGHT;
+use super::extra::Extra;
 use super::kinds::{EvidenceKind, RULES};
-use super::render::Extra;
 use super::select::Quote;
 use crate::quote;
 

@@ -27,7 +27,7 @@ use crate::step::{
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reducer {
     /// The agent spoke since the last request.
-    spoken: bool,
+    agent_spoke: bool,
     /// State before each of the last turns, for rollbacks.
     turns: VecDeque<TurnStart>,
     #[serde(skip)]
@@ -57,7 +57,7 @@ impl Reducer {
         match step {
             Step::Asked { words, .. } => self.request(state, at, words),
             Step::Said(words) => {
-                self.spoken = true;
+                self.agent_spoke = true;
                 state.push_note(at.seq, words.redacted());
             }
             Step::Called(called) => self.called(state, at, called),
@@ -96,8 +96,8 @@ impl Reducer {
         if let Some(old) = self.turns.iter_mut().rev().nth(limits::ROLLBACK_PLANS) {
             old.plan = None;
         }
-        state.requests.push(at.seq, words.redacted(), words.bytes(), self.spoken);
-        self.spoken = false;
+        state.requests.push(at.seq, words.redacted(), words.bytes(), self.agent_spoke);
+        self.agent_spoke = false;
     }
 
     fn called(&mut self, state: &mut Checkpoint, at: At, called: &NewCall) {
@@ -215,7 +215,7 @@ impl Reducer {
                 state.plan = plan;
             }
         }
-        self.spoken = true;
+        self.agent_spoke = true;
     }
 
     fn touch(&mut self, state: &mut Checkpoint, at: At, touch: TouchDraft<'_>) {

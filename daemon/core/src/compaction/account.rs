@@ -54,7 +54,7 @@ pub fn in_force<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fold::{Aftermath, RequestTokens};
+    use crate::fold::{RequestTokens, WorkAfterCompaction};
 
     fn bill(
         seq: u64,
@@ -63,7 +63,7 @@ mod tests {
         duration_ms: Option<u64>,
     ) -> CompactionBill {
         let tokens = input.map(|input| RequestTokens { input, output: Some(input / 100) });
-        let after = Aftermath::default();
+        let after = WorkAfterCompaction::default();
         CompactionBill { seq, at_ms: 0, is_ours, tokens_before: 0, tokens, duration_ms, after }
     }
 

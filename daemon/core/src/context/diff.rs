@@ -9,14 +9,14 @@
 //!   all of them, in any order;
 //! - a personality that was switched off stayed active: we announce its end.
 
+mod documents;
 mod render;
-mod shown;
 
 use serde_json::{Value, json};
 
 use super::reference::{Environment, Settings};
 
-pub use shown::ShownDocuments;
+pub use documents::ShownDocuments;
 
 /// A dimension of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

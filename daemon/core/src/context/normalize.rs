@@ -117,7 +117,7 @@ pub fn for_request(items: &[Box<RawValue>], without_images: bool) -> Vec<Box<Raw
 fn readable(item: &str) -> Cow<'_, str> {
     let may_break = mentions(item, "\\ud") || mentions(item, "\\uD");
     match may_break && serde_json::from_str::<Value>(item).is_err() {
-        true => Cow::Owned(crate::rollout::codex::repair(item.as_bytes()).unwrap_or_default()),
+        true => Cow::Owned(crate::rollout::repair::repair(item.as_bytes()).unwrap_or_default()),
         false => Cow::Borrowed(item),
     }
 }

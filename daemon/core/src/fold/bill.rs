@@ -36,7 +36,7 @@ pub struct RequestTokens {
     pub output: Option<u64>,
 }
 
-/// One compaction, as the transcript tells it.
+/// One compaction, as the transcript records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBill {
     pub seq: u64,
@@ -51,12 +51,12 @@ pub struct CompactionBill {
     pub tokens: Option<RequestTokens>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    pub after: Aftermath,
+    pub after: WorkAfterCompaction,
 }
 
 /// The work after a compaction, until the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Aftermath {
+pub struct WorkAfterCompaction {
     /// Calls of tools until the first edit, or until now.
     pub actions: u64,
     pub has_edited: bool,
@@ -69,11 +69,11 @@ pub struct Aftermath {
 
 /// The account of a thread's compactions. Bounded.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Bill {
+pub struct CompactionCosts {
     compactions: VecDeque<CompactionBill>,
     /// The newest text of the model, if only its token count follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    said: Option<LastText>,
+    last_text: Option<LastText>,
     /// The provider's newest count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counted: Option<Counted>,
@@ -95,7 +95,7 @@ struct LastText {
     bytes: usize,
     digest: Digest128,
     seq: u64,
-    asked: Option<i64>,
+    request_ms: Option<i64>,
 }
 
 /// A count that differs from the one before; the harness repeats them.
@@ -104,18 +104,18 @@ struct Counted {
     input: u64,
     total: u64,
     seq: u64,
-    asked: Option<i64>,
+    request_ms: Option<i64>,
     /// No call was made since.
     is_last: bool,
 }
 
-impl Bill {
+impl CompactionCosts {
     /// The newest compactions, oldest first, at most [`limits::COMPACTION_POINTS`].
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = &CompactionBill> {
         self.compactions.iter()
     }
 
-    /// How long the provider keeps what it cached of the newest request, where the transcript tells.
+    /// How long the provider keeps what it cached of the newest request, if the transcript records it.
     pub fn cache_lifetime_ms(&self) -> Option<u64> {
         self.cache_lifetime_ms
     }
@@ -131,7 +131,7 @@ impl Bill {
     }
 
     /// A line was taken in.
-    pub(super) fn passed(&mut self, at: At) {
+    pub(super) fn note_line(&mut self, at: At) {
         if at.ms > 0 {
             self.last_ms = at.ms;
         }
@@ -142,17 +142,18 @@ impl Bill {
         match step {
             Step::Said(words) => {
                 let (bytes, digest) = words.digest();
-                self.said = Some(LastText { bytes, digest, seq: at.seq, asked: self.asked() });
+                self.last_text =
+                    Some(LastText { bytes, digest, seq: at.seq, request_ms: self.request_ms() });
                 self.awaits = false;
             }
             Step::Called(called) => {
-                (self.said, self.awaits) = (None, false);
+                (self.last_text, self.awaits) = (None, false);
                 if let Some(counted) = &mut self.counted {
                     counted.is_last = false;
                 }
-                self.called(called, state);
+                self.note_call(called, state);
             }
-            Step::Ran { script, .. } => self.called(script, state),
+            Step::Ran { script, .. } => self.note_call(script, state),
             Step::FilesChanged(_) => self.edited(),
             Step::Asked { .. } | Step::Answered(_) => self.awaits = true,
             Step::TurnComplete | Step::TurnInterrupted => self.awaits = false,
@@ -176,8 +177,8 @@ impl Bill {
         if self.counted.is_some_and(|known| (known.input, known.total) == (input, total)) {
             return;
         }
-        let asked = self.asked();
-        self.counted = Some(Counted { input, total, seq: at.seq, asked, is_last: true });
+        let request_ms = self.request_ms();
+        self.counted = Some(Counted { input, total, seq: at.seq, request_ms, is_last: true });
     }
 
     /// The history was replaced; `tokens_before` were in the window. `is_early`: counts come before their answers.
@@ -190,18 +191,19 @@ impl Bill {
     ) {
         let message = &*compacted.message;
         let is_ours = compacted.is_sealed_view || contextual::is_left_by_us(message);
-        let summary = self.said.take().filter(|said| said.ends(message));
+        let summary = self.last_text.take().filter(|text| text.ends(message));
         let counted = self.counted.filter(|counted| match summary {
-            Some(said) => counted.seq > said.seq || is_early && counted.is_last,
+            Some(text) => counted.seq > text.seq || is_early && counted.is_last,
             None => is_early && counted.is_last && !message.is_empty(),
         });
         let announced = self.announced.take();
-        let asked = match (summary, counted) {
-            (Some(said), _) => said.asked,
-            (None, Some(counted)) => counted.asked,
-            (None, None) => self.asked(),
+        let request_ms = match (summary, counted) {
+            (Some(text), _) => text.request_ms,
+            (None, Some(counted)) => counted.request_ms,
+            (None, None) => self.request_ms(),
         };
-        let measured = asked.and_then(|asked| u64::try_from(at.ms.checked_sub(asked)?).ok());
+        let measured =
+            request_ms.and_then(|request_ms| u64::try_from(at.ms.checked_sub(request_ms)?).ok());
         let reported = announced.and_then(|report| report.duration_ms);
         let tokens = counted.map(|counted| RequestTokens {
             input: counted.input,
@@ -219,18 +221,18 @@ impl Bill {
             tokens_before: announced.map_or(tokens_before, |known| known.input),
             tokens: tokens.or(announced).filter(|_| !is_ours),
             duration_ms: reported.or(measured.filter(|_| at.ms > 0)),
-            after: Aftermath::default(),
+            after: WorkAfterCompaction::default(),
         });
         self.counted = None;
         self.awaits = true;
     }
 
-    /// When the model was asked, if it was asked at the newest line.
-    fn asked(&self) -> Option<i64> {
+    /// Time of the request to the model, if the newest line is what it answers.
+    fn request_ms(&self) -> Option<i64> {
         Some(self.last_ms).filter(|ms| self.awaits && *ms > 0)
     }
 
-    fn called(&mut self, NewCall { call, action }: &NewCall, state: &Checkpoint) {
+    fn note_call(&mut self, NewCall { call, action }: &NewCall, state: &Checkpoint) {
         if call.is_aside || matches!(action, Action::Poll) {
             return;
         }

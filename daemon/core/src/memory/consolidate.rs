@@ -21,10 +21,12 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Files;
+use super::day::date;
 use super::edits::Edits;
 use super::extract::keywords;
 use super::learning::{Evidence, Learning, LearningKind, RolloutMemory, TEXT_BYTES};
 use super::place;
+use super::plain::plain;
 use super::slug::stem;
 use crate::redact::redact;
 use crate::step::Origin;
@@ -36,7 +38,6 @@ pub(in crate::memory) use files::rule_line;
 pub use handbook::{
     EarlierValue, Entry, Handbook, MapEntry, Project, Skill, TaskEntry, UnconfirmedNote,
 };
-pub(in crate::memory) use merge::plain;
 
 /// A thread's extraction and its usage.
 #[derive(Debug, Clone, Copy)]
@@ -270,10 +271,4 @@ fn task(stored: &ExtractedThread<'_>) -> TaskEntry {
 fn summary_path(memory: &RolloutMemory) -> String {
     let stem = stem(memory.created_at_ms, &memory.rollout_slug, &memory.thread_id);
     format!("rollout_summaries/{stem}.md")
-}
-
-/// The day of a moment in UTC, as `2026-11-21`.
-pub fn date(at_ms: i64) -> String {
-    let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
-    at.to_zoned(jiff::tz::TimeZone::UTC).date().to_string()
 }

@@ -11,8 +11,8 @@
 //! if it reads like an instruction.
 
 mod calls;
+mod description;
 mod gather;
-mod gist;
 pub(super) mod hazard;
 pub(crate) mod line;
 mod names;
@@ -37,7 +37,7 @@ use crate::rollout::{self, Body, Entry, Item, Meta, contextual};
 use crate::step::{At, Origin, Step, Stepper, Words};
 use crate::thread::Source;
 use crate::{limits, text};
-use gist::{Worth, gist};
+use description::{Worth, describe};
 use names::{Mention, Names};
 use outcome::Signs;
 use outside::OutsideLines;
@@ -234,7 +234,7 @@ impl Extractor {
                 if self.own.is_read(call) =>
             {
                 self.names.calls = self.names.calls.saturating_add(1);
-                self.stepper.pass_over(&call.call_id);
+                self.stepper.ignore_call(&call.call_id);
                 return;
             }
             _ => {}
@@ -245,7 +245,7 @@ impl Extractor {
             None => None,
         };
         if let Some(call_id) = passed_over {
-            stepper.pass_over(&call_id);
+            stepper.ignore_call(&call_id);
         }
         self.stepper = stepper;
         if self.begun_at_ms == 0 && self.request_count == 1 {
@@ -315,8 +315,8 @@ impl Extractor {
             // Keep the first: it states the thread's original purpose.
             self.requests.remove(1);
         }
-        let (worth, gist) = gist(request);
-        let text = text::one_line_cut(&gist, 300);
+        let (worth, description) = describe(request);
+        let text = text::one_line_cut(&description, 300);
         self.requests.push_back(Request { text, worth, turn });
     }
 

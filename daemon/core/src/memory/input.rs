@@ -12,7 +12,7 @@ mod tests;
 
 use serde_json::{Value, json};
 
-use super::consolidate::date;
+use super::day::date;
 use super::extract::ThreadRef;
 use super::learning::{LearningKind, RolloutMemory};
 use super::own::Own;
@@ -164,10 +164,10 @@ impl Collector {
         match &entry.body {
             Body::Aside(_) => return,
             Body::Item(Item::Call(call), _) if self.own.is_read(call) => {
-                return self.stepper.pass_over(&call.call_id);
+                return self.stepper.ignore_call(&call.call_id);
             }
             Body::Item(Item::Call(call), _) => {
-                let words = format!("{} {}", call.name, rows::window(&call.arguments));
+                let words = rows::of_call(&call.name, &call.arguments);
                 self.rows.push(at.seq, (RowSource::Call, Origin::AGENT), &words);
             }
             _ => {}
@@ -243,13 +243,13 @@ pub fn combine(
     let Some(mut memory) = answered else { return extracted.filter(has_rules) };
     let Some(extracted) = extracted else { return Some(memory) };
     let is_judged = |kind: LearningKind| kind.is_rule() || kind == LearningKind::Outcome;
-    let ours = extracted.learnings.into_iter().filter(|learning| {
+    let own_learnings = extracted.learnings.into_iter().filter(|learning| {
         !is_judged(learning.kind)
             || learning.kind == LearningKind::Outcome
             || !learning.is_passing && !memory.learnings.iter().any(|known| is_judged(known.kind))
     });
-    let ours: Vec<_> = ours.collect();
-    memory.learnings.extend(ours);
+    let own_learnings: Vec<_> = own_learnings.collect();
+    memory.learnings.extend(own_learnings);
     memory.map = extracted.map;
     memory.steps = extracted.steps;
     memory.branch = memory.branch.or(extracted.branch);

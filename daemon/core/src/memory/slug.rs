@@ -1,5 +1,6 @@
 //! File names from text.
 
+use super::day;
 use crate::digest::Digest128;
 
 /// Maximum bytes of a slug.
@@ -27,7 +28,7 @@ pub fn slug(words: &str) -> String {
 pub fn stem(created_at_ms: i64, slug: &str, thread_id: &str) -> String {
     let digest = Digest128::of(thread_id.as_bytes()).to_string();
     let mark = &digest[..8];
-    let date = super::consolidate::date(created_at_ms);
+    let date = day::date(created_at_ms);
     if slug.is_empty() { format!("{date}-{mark}") } else { format!("{date}-{slug}-{mark}") }
 }
 

@@ -10,7 +10,8 @@ mod start;
 use std::fmt::Write as _;
 
 use super::agent::line::Bullet;
-use super::consolidate::{CLAIMS, Entry, Handbook, Project, claim_line, date, rule_line};
+use super::consolidate::{CLAIMS, Entry, Handbook, Project, claim_line, rule_line};
+use super::day::date;
 use super::learning::LearningKind;
 use super::place;
 use crate::rollout::contextual;

@@ -90,7 +90,7 @@ fn says(prose: &str, phrase: &str, phrases: &Phrases) -> bool {
         let (before, after) = (&prose[..at], &prose[at + phrase.len()..]);
         let opens = !joins(before.chars().next_back(), phrase.chars().next());
         let closes = !joins(phrase.chars().next_back(), after.chars().next());
-        opens && closes && !is_negated(before, phrases) && !is_asked(after)
+        opens && closes && !is_negated(before, phrases) && !is_in_question(after)
     })
 }
 
@@ -106,7 +106,7 @@ fn is_unspaced(c: char) -> bool {
 }
 
 /// Whether the clause continued by `after` is a question.
-fn is_asked(after: &str) -> bool {
+fn is_in_question(after: &str) -> bool {
     let end = after.chars().find(|c| SENTENCE.contains(c) || CLAUSE.contains(c));
     end.is_some_and(|end| matches!(end, '?' | '？'))
 }

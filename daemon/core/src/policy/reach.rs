@@ -34,13 +34,13 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
             .to_owned(),
             // It announces an emergency, and nothing more is required.
             Mode::Tag | Mode::Suggest if matches!(needs, Needs::Emergency) => continue,
-            mode => only_told(mode),
+            mode => only_notifies(mode),
         };
         problems.push(Problem { key: key.to_owned(), reason, is_fatal: false });
     }
     let judged = policy.tiers.iter().filter(|(_, rule)| rule.judgment);
     for (tier, _) in judged.filter(|_| policy.mode != Mode::Auto) {
-        let (key, reason) = (format!("{}.judgment", tier.into_str()), only_told(policy.mode));
+        let (key, reason) = (format!("{}.judgment", tier.into_str()), only_notifies(policy.mode));
         problems.push(Problem { key, reason, is_fatal: false });
     }
     problems
@@ -91,7 +91,7 @@ fn set(policy: &Policy, base: &Policy) -> Vec<(&'static str, Needs)> {
     differing.map(|(key, _, needs)| (key, needs)).collect()
 }
 
-fn only_told(mode: Mode) -> String {
+fn only_notifies(mode: Mode) -> String {
     let does = match mode {
         Mode::Off => "mode = \"off\" only logs decisions",
         Mode::Tag => "mode = \"tag\" only notifies",
@@ -151,17 +151,20 @@ mod tests {
 
     #[test]
     fn mid_turn_makes_an_emergency_count_and_is_reported_where_it_has_no_effect() {
-        let told = |mode, mid_turn| {
+        let problems_of = |mode, mid_turn| {
             let mut policy = Policy { mode, mid_turn, ..Policy::default() };
             policy.tiers.get_mut(&Tier::Emergency).unwrap().percent_remaining_lt = 5;
             let problems = without_effect(&policy);
-            problems.into_iter().map(|told| (told.key, told.reason)).collect::<Vec<_>>()
+            problems.into_iter().map(|it| (it.key, it.reason)).collect::<Vec<_>>()
         };
         let of = |key: &str, reason: &str| vec![(key.to_owned(), reason.to_owned())];
         let codex = "none in Codex without the gateway (longhaul install codex --gateway)";
-        assert_eq!(told(Mode::Auto, true), of("mid_turn", codex));
-        assert_eq!(told(Mode::Suggest, true), of("mid_turn", "mode = \"suggest\" only notifies"));
-        assert_eq!(told(Mode::Suggest, false), []);
+        assert_eq!(problems_of(Mode::Auto, true), of("mid_turn", codex));
+        assert_eq!(
+            problems_of(Mode::Suggest, true),
+            of("mid_turn", "mode = \"suggest\" only notifies")
+        );
+        assert_eq!(problems_of(Mode::Suggest, false), []);
     }
 
     #[test]

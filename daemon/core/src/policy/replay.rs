@@ -231,15 +231,17 @@ impl Replay {
             Some((was, false, then)) if was > 0 && turn > was => Some(then),
             _ => None,
         };
-        let asked = match ended {
+        let candidate = match ended {
             Some(ended) => Some(Situation { point: Point::TurnEnd, ..ended }),
             None => (turn > 0 && fold.signals().works()).then_some(now),
         };
         for track in &mut self.tracks {
             track.line(fold, &touched);
-            if let Some(asked) = asked.as_ref().filter(|asked| track.asks(asked, window)) {
-                let decision = track.decide(asked.clone(), window, fold);
-                made(&track.policy, asked, &decision);
+            if let Some(candidate) =
+                candidate.as_ref().filter(|candidate| track.asks(candidate, window))
+            {
+                let decision = track.decide(candidate.clone(), window, fold);
+                made(&track.policy, candidate, &decision);
             }
         }
     }

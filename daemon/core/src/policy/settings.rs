@@ -109,7 +109,7 @@ pub struct Policy {
 /// A policy as written by a person; every key is optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct PolicyTable {
+pub struct PolicySettings {
     /// `off`, `tag`, `suggest` or `auto`.
     pub mode: Option<Mode>,
     /// `watcher` or `agent`.
@@ -249,7 +249,7 @@ impl Default for Policy {
 impl Policy {
     /// Creates a named policy: `table` applied over this one.
     #[must_use]
-    pub fn with(&self, name: &str, table: &PolicyTable) -> Self {
+    pub fn with(&self, name: &str, table: &PolicySettings) -> Self {
         let mut policy = Self { name: name.to_owned(), ..self.clone() };
         let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
         set(&mut policy.mode, table.mode);
@@ -362,7 +362,7 @@ impl Policy {
     }
 }
 
-impl PolicyTable {
+impl PolicySettings {
     fn tier(&self, tier: Tier) -> &TierTable {
         match tier {
             Tier::Early => &self.early,

@@ -149,7 +149,7 @@ pub struct StepOutcome {
     pub effects: Vec<Effect>,
     pub decided: Option<(Situation, Decision)>,
     /// Whether to log the decision: repeated refusals at the same urgency within a turn are omitted.
-    pub is_news: bool,
+    pub should_log: bool,
     /// A compaction that was requested and not made, and the reason.
     pub given_up: Option<(Trigger, String)>,
 }
@@ -159,7 +159,7 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
     let compact_only =
         matches!(event, Event::TurnEndedCompactOnly(_) | Event::MidTurnCompactOnly(_));
     let (effects, decided, given_up) = (Vec::new(), None, None);
-    let mut run = Run { env, state, compact_only, effects, decided, is_news: false, given_up };
+    let mut run = Run { env, state, compact_only, effects, decided, should_log: false, given_up };
     // A mode that only notifies cannot do what a timeout requires.
     let is_begun = !matches!(event, Event::TurnSeen(_)) && run.expire();
     match event {
@@ -176,7 +176,7 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
         Event::MidTurn(situation) => run.mid_turn(situation),
         Event::MidTurnCompactOnly(_) if !env.policy.mid_turn => {}
         Event::MidTurnCompactOnly(situation) => run.consider_compact_only(situation),
-        Event::Judged { request_id, judgment } => run.judged(&request_id, judgment),
+        Event::Judged { request_id, judgment } => run.end_judgment(&request_id, judgment),
         Event::Compacted { tokens_after, turn_end_follows } => {
             run.compacted(tokens_after, turn_end_follows);
         }
@@ -187,8 +187,8 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
         Event::Tick => {}
         Event::Cancel => run.give_up("the compaction was taken back"),
     }
-    let Run { state, effects, decided, is_news, given_up, .. } = run;
-    StepOutcome { state, effects, decided, is_news, given_up }
+    let Run { state, effects, decided, should_log, given_up, .. } = run;
+    StepOutcome { state, effects, decided, should_log, given_up }
 }
 
 impl Watcher {
@@ -217,7 +217,7 @@ struct Run<'e, 'a> {
     compact_only: bool,
     effects: Vec<Effect>,
     decided: Option<(Situation, Decision)>,
-    is_news: bool,
+    should_log: bool,
     given_up: Option<(Trigger, String)>,
 }
 
@@ -274,7 +274,7 @@ impl Run<'_, '_> {
         true
     }
 
-    fn judged(&mut self, answered: &str, judgment: Option<Judgment>) {
+    fn end_judgment(&mut self, answered: &str, judgment: Option<Judgment>) {
         let policy = self.env.policy;
         let trigger = match &self.state.phase {
             Phase::AwaitingJudgment { request_id, trigger, .. } if request_id == answered => {

@@ -25,15 +25,16 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::codex::{Text, repair, time};
+use super::codex::{Text, time};
+use super::repair::repair;
 use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
+use super::tool::slashed;
 use super::{
     Body, Compacted, Entry, Images, Item, Replacement, Role, Show, TurnSettings, Usage, each_object,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
 use block::{Content, Message};
-use tool::slashed;
 use words::UserText;
 
 pub(super) const SPEC: SourceSpec = SourceSpec {

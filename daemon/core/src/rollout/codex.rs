@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::repair::repair;
 use super::source::{Document, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{Body, Entry, Item, each_object};
 pub(super) use time::time;
@@ -89,7 +90,7 @@ pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
     if let Ok(text) = simdutf8::basic::from_utf8(line) {
         if let Some(scanned) = scanned
             && let Some(body) =
-                scan::payload(&scanned, text).and_then(|p| enveloped(scanned.kind, p))
+                scan::payload(&scanned, text).and_then(|p| body_of_kind(scanned.kind, p))
         {
             return visit(Entry { at_ms: time(scanned.timestamp), body });
         }
@@ -124,7 +125,7 @@ fn entry<'a>(envelope: &Envelope<'a>, object: &'a str) -> Entry<'a> {
     let at_ms = timestamp.and_then(|text| time(&text.0));
     let is_meta = envelope.id.is_some() && (envelope.instructions.is_some() || at_ms.is_some());
     let body = match (&envelope.kind, envelope.payload) {
-        (Some(kind), Some(payload)) => enveloped(&kind.0, payload.get()),
+        (Some(kind), Some(payload)) => body_of_kind(&kind.0, payload.get()),
         (Some(_), None) => item::read(object),
         (None, _) if envelope.record_type.is_some() => Some(Body::Passed),
         (None, None) if is_meta => meta::read(object),
@@ -134,7 +135,7 @@ fn entry<'a>(envelope: &Envelope<'a>, object: &'a str) -> Entry<'a> {
 }
 
 /// Parses a payload by its envelope's kind; `None` if it does not have the shape of that kind.
-fn enveloped<'a>(kind: &str, payload: &'a str) -> Option<Body<'a>> {
+fn body_of_kind<'a>(kind: &str, payload: &'a str) -> Option<Body<'a>> {
     match kind {
         "response_item" => item::read(payload),
         "session_meta" => meta::read(payload),
@@ -157,37 +158,4 @@ pub fn read_item(item: &str) -> Option<(Item<'_>, u64)> {
         Body::Item(item, tokens) => Some((item, tokens)),
         _ => None,
     }
-}
-
-/// Repairs a line with bytes that are not UTF-8 or with halves of surrogate pairs. Both occur inside strings,
-/// where a replacement character will do.
-pub(crate) fn repair(line: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(line);
-    let mut out = String::with_capacity(text.len());
-    let mut rest: &str = &text;
-    while let Some(at) = rest.find("\\u") {
-        let escaped_backslash =
-            rest[..at].bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1;
-        let unit = |from: usize| {
-            rest.get(from..from + 4).and_then(|hex| u16::from_str_radix(hex, 16).ok())
-        };
-        let first = unit(at + 2);
-        let pair = rest.get(at + 6..at + 8) == Some("\\u");
-        let second = if pair { unit(at + 8) } else { None };
-        out.push_str(&rest[..at]);
-        let taken = match (first, second) {
-            _ if escaped_backslash => 2,
-            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
-            (Some(0xD800..=0xDFFF), _) => {
-                out.push('\u{FFFD}');
-                rest = &rest[at + 6..];
-                continue;
-            }
-            _ => 2,
-        };
-        out.push_str(&rest[at..at + taken]);
-        rest = &rest[at + taken..];
-    }
-    out.push_str(rest);
-    (out.as_bytes() != line).then_some(out)
 }

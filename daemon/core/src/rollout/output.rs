@@ -77,7 +77,7 @@ pub fn read(output: &str) -> ToolOutput<'_> {
         };
     }
     if ENVELOPES.iter().any(|opening| output.starts_with(opening)) {
-        return enveloped(output);
+        return read_envelope(output);
     }
     ToolOutput {
         exit_code: None,
@@ -90,7 +90,7 @@ pub fn read(output: &str) -> ToolOutput<'_> {
 
 /// Parses the status lines before the output. Everything after them belongs to the command, even if it looks
 /// like status.
-fn enveloped(output: &str) -> ToolOutput<'_> {
+fn read_envelope(output: &str) -> ToolOutput<'_> {
     let mut answer = ToolOutput {
         exit_code: None,
         refused: false,

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::codex::repair;
+use super::repair::repair;
 
 /// Converts a session to lines that only grow at the end while it continues.
 pub type SessionToLines = fn(&SessionRecords) -> Vec<u8>;

@@ -6,16 +6,22 @@
 mod class;
 mod effects;
 mod gist;
+mod parse;
+mod parts;
 mod places;
 mod read_only;
+mod scan;
 mod substitutions;
 mod wrappers;
 
 pub use class::Class;
 pub use effects::{CommandEffects, confirms_commit, purpose, refuses_commit};
 pub use gist::gist;
+pub use parse::commands;
+pub use parts::{CommandPart, lists, parts, parts_run};
 pub use places::{FileUse, uses_of};
 pub use read_only::is_read_only;
+pub use scan::Joint;
 pub use substitutions::{Substitutions, without_substitutions};
 pub use wrappers::is_assignment;
 
@@ -36,7 +42,7 @@ pub struct Command {
     pub is_nested: bool,
     /// It appends to the file it writes.
     pub is_appending: bool,
-    /// Text of the heredocs of its line, if it is the last command on that line.
+    /// Text of its here-strings, and of the heredocs of its line if it is the last command on that line.
     pub input: String,
 }
 
@@ -71,17 +77,14 @@ pub fn script_of(argv: &[&str]) -> String {
 
 /// The folder a script enters before its first other command.
 pub fn entered_folder(script: &str) -> Option<&str> {
-    let rest = script.trim_start().strip_prefix("cd ")?;
-    let end = rest.find(['&', ';', '\n'])?;
-    let folder = rest[..end].trim().trim_matches(['"', '\'']);
+    if !script.trim_start().starts_with("cd ") {
+        return None;
+    }
+    let first = *parts(script).first()?;
+    first.after.filter(|joint| !matches!(joint, Joint::Pipe | Joint::Background))?;
+    let folder = first.text.strip_prefix("cd ")?.trim().trim_matches(['"', '\'']);
     let is_known = folder.starts_with('/') || is_path(folder) || is_plain_word(folder);
     (is_known && !folder.contains(['$', '`', '*'])).then_some(folder)
-}
-
-pub fn commands(script: &str) -> Vec<Command> {
-    let mut lexer = Lexer::new(crate::text::prefix(script, SCRIPT_BYTES));
-    lexer.run();
-    lexer.done
 }
 
 /// The files that one command reads or changes, by what it does to them. A word that only looks like a path
@@ -260,187 +263,6 @@ fn quoted(word: &str) -> String {
     let is_plain =
         !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "/._-=+:@%,".contains(c));
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-/// The list that the next word is added to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Target {
-    Words,
-    Written,
-    Read,
-    Heredoc,
-}
-
-struct Lexer<'a> {
-    rest: std::str::Chars<'a>,
-    word: Option<String>,
-    target: Target,
-    command: Command,
-    heredocs: Vec<String>,
-    is_piped: bool,
-    depth: usize,
-    done: Vec<Command>,
-}
-
-impl<'a> Lexer<'a> {
-    fn new(script: &'a str) -> Self {
-        Self {
-            rest: script.chars(),
-            word: None,
-            target: Target::Words,
-            command: Command::default(),
-            heredocs: Vec::new(),
-            is_piped: false,
-            depth: 0,
-            done: Vec::new(),
-        }
-    }
-
-    fn run(&mut self) {
-        while let Some(c) = self.rest.next() {
-            match c {
-                '\'' => self.quote('\''),
-                '"' => self.quote('"'),
-                '\\' => match self.rest.next() {
-                    Some('\n') | None => {}
-                    Some(escaped) => self.push(escaped),
-                },
-                '#' if self.word.is_none() => {
-                    self.take_to(b"\n");
-                }
-                '\n' => {
-                    self.end_command();
-                    self.skip_heredocs();
-                }
-                '|' => {
-                    self.end_command();
-                    self.is_piped = !self.next_is('|');
-                }
-                ';' => self.end_command(),
-                '(' => {
-                    self.end_command();
-                    self.depth += 1;
-                }
-                ')' => {
-                    self.end_command();
-                    self.depth = self.depth.saturating_sub(1);
-                }
-                '&' if self.target == Target::Written && self.word.is_none() => self.push('&'),
-                '&' => self.end_command(),
-                '>' | '<' => self.redirect(c),
-                c if c.is_whitespace() => self.end_word(),
-                c => {
-                    self.push(c);
-                    // Most of a script is plain characters: take a run of them at once.
-                    let plain =
-                        self.take_while(|b| b.is_ascii_alphanumeric() || b"-_./=:,".contains(&b));
-                    self.word.get_or_insert_default().push_str(plain);
-                }
-            }
-        }
-        self.end_command();
-    }
-
-    /// Takes the text up to the first of `ends` (ASCII), or the rest.
-    fn take_to(&mut self, ends: &[u8]) -> &'a str {
-        self.take_while(|b| !ends.contains(&b))
-    }
-
-    /// Takes characters while `does` holds for their bytes.
-    fn take_while(&mut self, does: impl Fn(u8) -> bool) -> &'a str {
-        let rest = self.rest.as_str();
-        let end = rest.bytes().position(|b| !does(b)).unwrap_or(rest.len());
-        let (taken, rest) = rest.split_at(end);
-        self.rest = rest.chars();
-        taken
-    }
-
-    fn next_is(&mut self, expected: char) -> bool {
-        let is_next = self.rest.as_str().starts_with(expected);
-        if is_next {
-            self.rest.next();
-        }
-        is_next
-    }
-
-    fn push(&mut self, c: char) {
-        self.word.get_or_insert_default().push(c);
-    }
-
-    fn quote(&mut self, quote: char) {
-        let ends: &[u8] = if quote == '"' { b"\"\\" } else { b"'" };
-        loop {
-            let text = self.take_to(ends);
-            let end = self.rest.next();
-            let word = self.word.get_or_insert_default();
-            word.push_str(text);
-            match end {
-                Some('\\') => word.extend(self.rest.next()),
-                Some(_) | None => return,
-            }
-        }
-    }
-
-    fn redirect(&mut self, c: char) {
-        if self.word.as_ref().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit())) {
-            self.word = None;
-        }
-        self.end_word();
-        self.target = if c == '>' { Target::Written } else { Target::Read };
-        match (self.next_is(c), c) {
-            (true, '<') => {
-                self.next_is('-');
-                self.target = Target::Heredoc;
-            }
-            (true, _) => self.command.is_appending = true,
-            (false, _) => {}
-        }
-    }
-
-    fn end_word(&mut self) {
-        let Some(word) = self.word.take() else { return };
-        match std::mem::replace(&mut self.target, Target::Words) {
-            Target::Words if self.command.words.is_empty() && is_assignment(&word) => {
-                self.command.assigned.push(word);
-            }
-            Target::Words => self.command.words.push(word),
-            Target::Written => self.command.written.push(word),
-            Target::Read => self.command.read.push(word),
-            Target::Heredoc => self.heredocs.push(word),
-        }
-    }
-
-    fn end_command(&mut self) {
-        self.end_word();
-        self.target = Target::Words;
-        let mut command = std::mem::take(&mut self.command);
-        let wrappers = command.words.drain(..wrappers::count(&command.words));
-        command.assigned.extend(wrappers.filter(|word| is_assignment(word)));
-        let runs = !command.words.is_empty();
-        if runs || !command.written.is_empty() || !command.read.is_empty() {
-            command.is_piped = std::mem::take(&mut self.is_piped);
-            command.is_nested = self.depth > 0;
-            self.done.push(command);
-        }
-    }
-
-    /// A heredoc's body is data, not commands.
-    fn skip_heredocs(&mut self) {
-        for end in std::mem::take(&mut self.heredocs) {
-            let body = self.rest.as_str();
-            let mut bytes = 0;
-            loop {
-                let line = self.take_to(b"\n");
-                if self.rest.next().is_none() || line.trim() == end {
-                    break;
-                }
-                bytes += line.len() + 1;
-            }
-            if let Some(command) = self.done.last_mut() {
-                command.input.push_str(&body[..bytes]);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

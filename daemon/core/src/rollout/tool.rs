@@ -12,8 +12,6 @@ use super::{patch, shell};
 use crate::text;
 use crate::thread::Source;
 
-pub use super::claude::tool::{slashed, step_id};
-
 #[derive(Debug)]
 pub struct Call<'a> {
     /// Pairs it with its output.
@@ -279,6 +277,24 @@ fn collect_strings(value: &Value, out: &mut String) {
         Value::Array(items) => items.iter().for_each(|item| collect_strings(item, out)),
         Value::Object(map) => map.values().for_each(|item| collect_strings(item, out)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The id in `Task #3 created successfully: …`.
+pub fn step_id(answer: &str) -> Option<&str> {
+    let rest = text::prefix(answer, 200).split_once('#')?.1;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (end > 0).then(|| &rest[..end])
+}
+
+/// A Windows path with slashes, which shells and compilers accept there too; other paths unchanged.
+pub fn slashed(path: &str) -> Cow<'_, str> {
+    let bytes = path.as_bytes();
+    let has_drive = bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
+    let is_windows = has_drive && matches!(bytes[2], b'\\' | b'/') || path.starts_with("\\\\");
+    match is_windows && path.contains('\\') {
+        true => Cow::Owned(path.replace('\\', "/")),
+        false => Cow::Borrowed(path),
     }
 }
 

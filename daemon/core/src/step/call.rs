@@ -229,19 +229,19 @@ impl NewCall {
             tool::Action::Patch(ops) => return self.patch(ops),
             tool::Action::View { path } => {
                 let path = redacted_path(&path);
-                self.call.what = named(format!("view {path}"));
+                self.call.what = cut_name(format!("view {path}"));
                 self.call.work = Work::View { path: path.clone() };
                 Action::View { path }
             }
             tool::Action::Look { tool, values, path } => {
                 let (values, path) = (redacted(&values), path.as_deref().map(redacted_path));
-                self.call.what = named(one_line_of(&tool, &values));
+                self.call.what = cut_name(one_line_of(&tool, &values));
                 self.call.work = Work::Search { path: path.clone() };
                 Action::Look { tool, values, path }
             }
             tool::Action::Other { tool, values } => {
                 let values = redacted(&values);
-                self.call.what = named(one_line_of(&tool, &values));
+                self.call.what = cut_name(one_line_of(&tool, &values));
                 Action::Other { tool, values }
             }
             tool::Action::AddStep { text } => {
@@ -279,7 +279,7 @@ impl NewCall {
     fn patch(&mut self, ops: Vec<FileOp>) {
         let changes: Vec<Change> = ops.into_iter().map(Change::of).collect();
         self.call.what = match changes.first() {
-            Some(first) => named(format!("apply_patch {}", first.path)),
+            Some(first) => cut_name(format!("apply_patch {}", first.path)),
             None => "apply_patch".to_owned(),
         };
         let kept = |change: &Change| Change {
@@ -378,7 +378,7 @@ pub fn one_line_of(tool: &str, values: &str) -> String {
     format!("{} {line}", short_id(tool))
 }
 
-fn named(what: String) -> String {
+fn cut_name(what: String) -> String {
     match what.len() > limits::COMMAND_BYTES / 2 {
         true => text::prefix(&what, limits::COMMAND_BYTES / 2).to_owned(),
         false => what,

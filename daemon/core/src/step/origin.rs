@@ -2,7 +2,7 @@
 //!
 //! The code that first reads a text assigns its origin, and the text keeps it in the store and on the wire. Only
 //! [`Origin::PERSON`] can become a rule of memory, so only this file creates it: for what a person typed into
-//! an agent ([`RequestOrigin`]), told the daemon ([`Origin::of_caller`]), or wrote into the files of memory
+//! an agent ([`RequestOrigin`]), reported to the daemon ([`Origin::of_caller`]), or wrote into the files of memory
 //! ([`Origin::of_edit`]). Loading a stored origin does not create one.
 
 use serde::{Deserialize, Serialize};

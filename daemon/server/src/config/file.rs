@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use longhaul_core::job::Kind;
 use longhaul_core::memory::Engine;
-use longhaul_core::policy::PolicyTable;
+use longhaul_core::policy::PolicySettings;
 use longhaul_core::policy::settings::{PhraseTable, TierTable};
 use longhaul_core::thread::Source;
 use serde::de::{DeserializeOwned, Error as _, Visitor};
@@ -48,9 +48,9 @@ pub struct File {
     /// The models' providers, by name.
     pub providers: BTreeMap<String, ProviderTable>,
     pub budget: BudgetSettings,
-    pub policy: PolicyTable,
+    pub policy: PolicySettings,
     /// Policies that are evaluated without effect, by name.
-    pub shadow_policy: BTreeMap<String, PolicyTable>,
+    pub shadow_policy: BTreeMap<String, PolicySettings>,
     pub jobs: BTreeMap<Kind, JobsConfig>,
     pub repository: RepositoryConfig,
 }
@@ -71,7 +71,7 @@ fn tables() -> [(&'static str, &'static [&'static str]); 18] {
         ("model.TASK", fields_of::<TaskModel>()),
         ("providers.NAME", fields_of::<ProviderTable>()),
         ("budget", fields_of::<BudgetSettings>()),
-        ("policy", fields_of::<PolicyTable>()),
+        ("policy", fields_of::<PolicySettings>()),
         ("policy.TIER", fields_of::<TierTable>()),
         ("policy.phrases", fields_of::<PhraseTable>()),
         ("jobs.KIND", fields_of::<JobsConfig>()),

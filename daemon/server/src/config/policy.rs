@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use longhaul_core::policy::settings::{DEFAULT, Problem};
-use longhaul_core::policy::{Policy, PolicyTable, reach};
+use longhaul_core::policy::{Policy, PolicySettings, reach};
 
 use super::{ConfigError, File};
 
@@ -21,14 +21,14 @@ pub struct Policies {
     /// Folder of the person's texts, with a folder for each group.
     pub templates: PathBuf,
     /// The keys that the file sets for the active policy.
-    configured: PolicyTable,
+    configured: PolicySettings,
 }
 
 impl Policies {
     /// Combines the tables. Keys of a named policy override those of `table`.
     pub(super) fn of(
-        table: &PolicyTable,
-        named: &BTreeMap<String, PolicyTable>,
+        table: &PolicySettings,
+        named: &BTreeMap<String, PolicySettings>,
         templates: PathBuf,
     ) -> Result<Self, ConfigError> {
         check_names(named)?;
@@ -53,8 +53,8 @@ impl Policies {
     }
 
     fn unchecked(
-        table: &PolicyTable,
-        named: &BTreeMap<String, PolicyTable>,
+        table: &PolicySettings,
+        named: &BTreeMap<String, PolicySettings>,
         templates: PathBuf,
     ) -> Self {
         let active = Policy::default().with(DEFAULT, table);
@@ -89,7 +89,7 @@ impl Policies {
 }
 
 /// Checks the number and names of shadow policies.
-fn check_names(named: &BTreeMap<String, PolicyTable>) -> Result<(), ConfigError> {
+fn check_names(named: &BTreeMap<String, PolicySettings>) -> Result<(), ConfigError> {
     if named.len() <= SHADOWS_MAX && !named.contains_key(DEFAULT) {
         return Ok(());
     }

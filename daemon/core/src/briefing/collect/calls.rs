@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::super::{checks, lines, warnings};
+use super::super::evidence::push_bounded;
+use super::super::{lines, warnings};
 use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome};
 use crate::text;
 
@@ -55,7 +56,7 @@ impl Briefing {
     pub(in crate::briefing) fn record_skill(&mut self, values: &str) {
         let name = text::prefix(values, SKILL_BYTES).to_owned();
         if !self.skills.contains(&name) {
-            checks::push(&mut self.skills, name, SKILLS_MAX);
+            push_bounded(&mut self.skills, name, SKILLS_MAX);
         }
     }
 
@@ -119,7 +120,7 @@ impl Briefing {
 
     fn push_output(
         &mut self,
-        (seq, is_told_elsewhere): (u64, bool),
+        (seq, has_own_section): (u64, bool),
         what: &str,
         printed: &str,
         folder: Option<&str>,
@@ -128,16 +129,16 @@ impl Briefing {
         if !printed.trim().is_empty() {
             self.outputs.retain(|output| output.what != cut);
         }
-        self.add_output((seq, is_told_elsewhere), cut, printed);
+        self.add_output((seq, has_own_section), cut, printed);
     }
 
-    fn add_output(&mut self, (seq, is_told_elsewhere): (u64, bool), what: String, printed: &str) {
+    fn add_output(&mut self, (seq, has_own_section): (u64, bool), what: String, printed: &str) {
         if printed.trim().is_empty() {
             return;
         }
         let turn = self.turn;
         let text = warnings::cut(printed.trim(), OUTPUT_BYTES);
-        let output = SeenOutput { seq, turn, what, text, is_told_elsewhere };
+        let output = SeenOutput { seq, turn, what, text, has_own_section };
         self.make_room_for_output();
         self.outputs.push_back(output);
     }

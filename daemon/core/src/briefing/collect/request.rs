@@ -110,12 +110,12 @@ impl Briefing {
         let words = text::cut_middle(words, limits::REQUEST_BYTES);
         let is_pasted = words.len() > PASTED_BYTES;
         let (mut is_first, mut heading) = (true, "");
-        lines::split(&words, |spoken| {
+        lines::split(&words, |message_line| {
             // The heading of the lines below was typed as well.
-            let title = (spoken.heading != heading && !spoken.heading.is_empty())
-                .then(|| format!("{}: ", text::cut_words(spoken.heading, 120)));
-            heading = spoken.heading;
-            let line = lines::tidy(spoken.text, folder, 400);
+            let title = (message_line.heading != heading && !message_line.heading.is_empty())
+                .then(|| format!("{}: ", text::cut_words(message_line.heading, 120)));
+            heading = message_line.heading;
+            let line = lines::tidy(message_line.text, folder, 400);
             let line = format!("{}{line}", title.unwrap_or_default());
             let strength = match () {
                 () if is_first => 110,
@@ -129,7 +129,7 @@ impl Briefing {
                 &mut self.requests,
                 (seq, self.turn),
                 (EvidenceKind::Request, strength),
-                ("", spoken.heading),
+                ("", message_line.heading),
                 line,
             );
         });
@@ -139,17 +139,17 @@ impl Briefing {
         self.template.clear();
         name.clone_into(&mut self.template_name);
         let mut seen = 0;
-        lines::split(text::prefix(template, 48 * 1_024), |spoken| {
-            if let Some(strength) = prompt::step_strength(&spoken)
+        lines::split(text::prefix(template, 48 * 1_024), |message_line| {
+            if let Some(strength) = prompt::step_strength(&message_line)
                 && seen < TEMPLATE_LINES
             {
                 seen += 1;
-                let line = lines::tidy(spoken.text, folder, 220);
+                let line = lines::tidy(message_line.text, folder, 220);
                 push(
                     &mut self.template,
                     (seq, self.turn),
                     (EvidenceKind::Template, strength),
-                    ("", spoken.heading),
+                    ("", message_line.heading),
                     line,
                 );
             }

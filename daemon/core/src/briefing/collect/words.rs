@@ -44,11 +44,11 @@ impl Briefing {
             self.intention = Some((seq, title.to_owned()));
             return;
         }
-        lines::split(words, |spoken| {
-            if spoken.shape == Shape::Code {
+        lines::split(words, |message_line| {
+            if message_line.shape == Shape::Code {
                 return;
             }
-            lines::each_sentence(spoken.text, |sentence| {
+            lines::each_sentence(message_line.text, |sentence| {
                 if strength::intends(sentence) {
                     self.intention = Some((seq, lines::tidy(sentence, folder, 260)));
                 }
@@ -86,17 +86,18 @@ impl Briefing {
         let message = message.split("<usage>").next().unwrap_or_default();
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         let mut is_first = true;
-        lines::split(&message, |spoken| {
+        lines::split(&message, |message_line| {
             // Skip the harness's wrapper: ids, state.
-            let words = spoken.text.trim_start_matches("<result>").trim_end_matches("</result>");
+            let words =
+                message_line.text.trim_start_matches("<result>").trim_end_matches("</result>");
             if words.starts_with('<') && words.contains('>') {
                 return;
             }
-            let strength = report_strength(spoken.shape, is_first, words) * 4 / 5;
+            let strength = report_strength(message_line.shape, is_first, words) * 4 / 5;
             is_first = false;
             let line = lines::tidy(words, folder, 420);
             let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
-            push(&mut self.reports, at, kind, (ANOTHER_AGENT, spoken.heading), line);
+            push(&mut self.reports, at, kind, (ANOTHER_AGENT, message_line.heading), line);
         });
     }
 
@@ -109,9 +110,9 @@ impl Briefing {
         folder: Option<&str>,
     ) {
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
-        lines::split(&message, |spoken| {
-            let strength = if spoken.shape == Shape::Item { 100 } else { 70 };
-            let line = lines::tidy(spoken.text, folder, 260);
+        lines::split(&message, |message_line| {
+            let strength = if message_line.shape == Shape::Item { 100 } else { 70 };
+            let line = lines::tidy(message_line.text, folder, 260);
             push(
                 &mut self.remarks,
                 (seq, self.turn),
@@ -143,15 +144,15 @@ impl Briefing {
         }
         for (seq, words) in std::mem::take(&mut self.pending_words) {
             let mut is_first = true;
-            lines::split(&words, |spoken| {
-                let strength = report_strength(spoken.shape, is_first, spoken.text);
+            lines::split(&words, |message_line| {
+                let strength = report_strength(message_line.shape, is_first, message_line.text);
                 is_first = false;
-                let line = lines::tidy(spoken.text, folder, 420);
+                let line = lines::tidy(message_line.text, folder, 420);
                 push(
                     &mut self.reports,
                     (seq, turn),
                     (EvidenceKind::Report, strength),
-                    ("", spoken.heading),
+                    ("", message_line.heading),
                     line,
                 );
             });
@@ -161,9 +162,9 @@ impl Briefing {
     pub(super) fn flush_remarks(&mut self, folder: Option<&str>) {
         let turn = self.turn;
         for (seq, words) in std::mem::take(&mut self.pending_words) {
-            lines::split(&words, |spoken| {
-                let strength = strength::of(spoken.text);
-                let line = lines::tidy(spoken.text, folder, 260);
+            lines::split(&words, |message_line| {
+                let strength = strength::of(message_line.text);
+                let line = lines::tidy(message_line.text, folder, 260);
                 push(
                     &mut self.remarks,
                     (seq, turn),

@@ -160,7 +160,7 @@ pub(super) fn is_answered(requests: &EvidenceLines, line: &Line) -> bool {
 }
 
 /// The strength of a report's line: the options of a menu are settled once the person went on.
-pub(super) fn settled(line: &Line, age: usize) -> u16 {
+pub(super) fn strength_of(line: &Line, age: usize) -> u16 {
     let is_past = age > 0 && prompt::is_menu_line(&line.text);
     line.strength * if is_past { OLD_OPTION_PERCENT } else { 100 } / 100
 }

@@ -20,8 +20,8 @@ pub(super) const OF_EDITS: Ranks = Ranks { full: 20, less: 40 };
 const RANK_WEIGHT: f64 = 0.6;
 
 /// The first lines of a recently edited file describe its change, which says more than what was read.
-const TELLING_RANKS: usize = 3;
-const TELLING_WEIGHT: f64 = 1.6;
+const TOP_RANKS: usize = 3;
+const TOP_WEIGHT: f64 = 1.6;
 
 /// The rank of each quote within its group, highest weight first.
 fn ranks(quotes: &[Quote<'_>]) -> Vec<usize> {
@@ -52,8 +52,8 @@ pub(super) fn lower_behind(quotes: &mut [Quote<'_>], Ranks { full, less }: Ranks
 /// Raises the highest-ranked lines of the selected quotes' groups.
 pub(super) fn raise_first(quotes: &mut [Quote<'_>], is_selected: impl Fn(&Quote<'_>) -> bool) {
     let ranks = ranks(quotes);
-    let first_ones = quotes.iter_mut().zip(ranks).filter(|(_, rank)| *rank < TELLING_RANKS);
+    let first_ones = quotes.iter_mut().zip(ranks).filter(|(_, rank)| *rank < TOP_RANKS);
     for (quote, _) in first_ones.filter(|(quote, _)| is_selected(quote)) {
-        quote.weight *= TELLING_WEIGHT;
+        quote.weight *= TOP_WEIGHT;
     }
 }

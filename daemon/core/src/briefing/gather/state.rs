@@ -119,14 +119,14 @@ impl<'a> Builder<'a> {
         for output in self.briefing.outputs.iter().filter(visible) {
             // Warnings of a successful program hold even if the files they name were edited.
             let only_warnings = is_edited(output);
-            if only_warnings && (output.is_told_elsewhere || !output.what.contains(' ')) {
+            if only_warnings && (output.has_own_section || !output.what.contains(' ')) {
                 continue;
             }
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
             let name = format!("#{} {}", output.seq, output.what);
             let is_unread = is_newest(output) && output.what.contains(' ');
             if output.text.len() <= ANSWER_BYTES && !only_warnings {
-                if output.is_told_elsewhere && !is_unread {
+                if output.has_own_section && !is_unread {
                     continue;
                 }
                 let strength = if is_unread { UNREAD_STRENGTH } else { 110 * percent / 100 };
@@ -143,7 +143,7 @@ impl<'a> Builder<'a> {
             let lines =
                 output.text.lines().map(str::trim).filter(|line| line.len() > LINE_BYTES_MIN);
             // A single line of a file says less than a line of a command's answer.
-            let is_secondary = output.is_told_elsewhere || !output.what.contains(' ');
+            let is_secondary = output.has_own_section || !output.what.contains(' ');
             let strength = if is_secondary { 35 } else { 55 };
             let lines: Vec<&str> = lines.collect();
             let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
@@ -240,7 +240,7 @@ impl<'a> Builder<'a> {
 
     pub(super) fn now(&mut self) {
         let text = self.census(self.briefing.commands.census);
-        self.fixed(EvidenceKind::Now, (0, 0), text);
+        self.push_fixed(EvidenceKind::Now, (0, 0), text);
         self.waits_for_person();
         if let Some((seq, intention)) = &self.briefing.intention {
             let text = format!("thought last, not said (#{seq}): {intention}");
@@ -309,7 +309,7 @@ impl<'a> Builder<'a> {
             return;
         }
         let quote = self.candidates.remove(asking);
-        self.fixed(
+        self.push_fixed(
             EvidenceKind::Now,
             (3, 0),
             format!("{what} the person at the end: {}", quote.text),
@@ -361,7 +361,7 @@ impl<'a> Builder<'a> {
 /// Whether the outcome alone suffices: the failure was fixed, or the check is listed.
 fn is_settled(commands: &Commands, output: &SeenOutput, is_newest: bool) -> bool {
     let of_check = commands.checks.iter().any(|check| check.seq == output.seq);
-    if of_check || !output.is_told_elsewhere {
+    if of_check || !output.has_own_section {
         return false;
     }
     let failure = commands.failures.iter().find(|it| it.seq == output.seq);

@@ -11,13 +11,13 @@ fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
 fn a_refused_edit_is_shown_until_its_file_is_edited() {
     let mut briefing = thread();
     patch_of_docs(&mut briefing, 12, "## Sample\n## Examples\n### Lexer\n");
-    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
     let words = "#12 was refused; it would have added to docs.md: ## Examples ### Lexer";
-    assert!(told(&briefing).contains(words), "{}", told(&briefing));
+    assert!(rendered(&briefing).contains(words), "{}", rendered(&briefing));
     edits(&mut briefing, 13, "other.md", "One more line here.\n", "");
-    assert!(told(&briefing).contains(words));
+    assert!(rendered(&briefing).contains(words));
     edits(&mut briefing, 14, "docs.md", "## Examples\n", "## Sample\n");
-    assert!(!told(&briefing).contains("was refused"));
+    assert!(!rendered(&briefing).contains("was refused"));
 }
 
 #[test]
@@ -31,8 +31,8 @@ fn a_small_edit_is_shown_with_what_it_replaced_until_edited_again() {
         "- Pages hold 10 items each\n",
     );
     edits(&mut briefing, 13, "PLAN.md", "", "- Nobody may sort the pages\n");
-    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
-    let text = told(&briefing);
+    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    let text = rendered(&briefing);
     assert!(text.contains("- Pages hold 20 items each (was: 10)"), "{text}");
     assert!(text.contains("removed: - Nobody may sort the pages"), "{text}");
     edits(
@@ -42,7 +42,7 @@ fn a_small_edit_is_shown_with_what_it_replaced_until_edited_again() {
         "- Nobody may sort the pages\n",
         "- Pages hold 20 items each\n",
     );
-    let text = told(&briefing);
+    let text = rendered(&briefing);
     assert!(!text.contains("(was: 10)") && !text.contains("removed:"), "{text}");
 }
 

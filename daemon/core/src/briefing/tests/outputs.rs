@@ -26,10 +26,10 @@ fn push_fails(briefing: &mut Briefing, seq: u64, code: i64) {
 fn the_output_of_a_failure_is_shown_until_it_is_fixed() {
     let mut briefing = thread();
     push_fails(&mut briefing, 20, 1);
-    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
-    assert!(told(&briefing).contains("hook 3: checked part 3"), "{}", told(&briefing));
+    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    assert!(rendered(&briefing).contains("hook 3: checked part 3"), "{}", rendered(&briefing));
     push_fails(&mut briefing, 21, 0);
-    assert!(!told(&briefing).contains("hook 3"), "{}", told(&briefing));
+    assert!(!rendered(&briefing).contains("hook 3"), "{}", rendered(&briefing));
 }
 
 #[test]

@@ -141,16 +141,19 @@ fn price_words(printed: Option<OutputRef>) -> String {
 /// A script without the parts that write files or set variables.
 fn without_setup(script: &str) -> Option<String> {
     let gist = shell::gist(script);
-    let sets = |part: &str| {
-        let is_one = !part.contains(' ') || part.contains("=$(") && part.ends_with(')');
-        is_one && part.split(' ').next().is_some_and(shell::is_assignment)
+    let sets = |list: &str| {
+        let is_one = !list.contains(' ') || list.contains("=$(") && list.ends_with(')');
+        is_one && list.split(' ').next().is_some_and(shell::is_assignment)
     };
-    let writes = |part: &str| {
-        let last = part.rsplit("&& ").next().unwrap_or(part);
-        last.starts_with("cat ") && part.contains("<<") && part.contains('>')
+    let writes = |list: &str| {
+        let last = shell::parts(list).last().map_or(list, |part| part.text);
+        last.starts_with("cat ") && list.contains("<<") && list.contains('>')
     };
-    let parts = gist.split("; ").filter(|part| !sets(part) && !writes(part));
-    let done = one_line(&parts.collect::<Vec<_>>().join("; ")).into_owned();
+    let mut lists = shell::lists(&gist);
+    let all = lists.len();
+    lists.retain(|list| !sets(list) && !writes(list));
+    let done = if lists.len() == all { gist } else { lists.join("; ") };
+    let done = one_line(&done).into_owned();
     (!done.is_empty()).then_some(done)
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Bill, CompactionBill, RequestTokens};
+use super::{CompactionBill, CompactionCosts, RequestTokens};
 use crate::fold::{Fold, Place, Source};
 use crate::rollout::contextual::{CHECKPOINT_OPENING, VIEW_HEADER};
 
-fn folded(source: Source, lines: &[Value]) -> Bill {
+fn folded(source: Source, lines: &[Value]) -> CompactionCosts {
     let mut fold = Fold::new(source);
     for (line, value) in (0..).zip(lines) {
         let text = value.to_string();
@@ -18,7 +18,7 @@ fn folded(source: Source, lines: &[Value]) -> Bill {
     fold.bill().clone()
 }
 
-fn only(bill: &Bill) -> &CompactionBill {
+fn only(bill: &CompactionCosts) -> &CompactionBill {
     let all: Vec<_> = bill.compactions().collect();
     assert_eq!(all.len(), 1, "{all:?}");
     all[0]

@@ -6,7 +6,8 @@ use super::check::{CheckInputs, check};
 use super::line::{Bullet, group};
 use super::{Baseline, is_skill};
 use crate::memory::Files;
-use crate::memory::consolidate::{Handbook, plain};
+use crate::memory::consolidate::Handbook;
+use crate::memory::plain::plain;
 
 const MEMORY: &str = "MEMORY.md";
 
@@ -26,7 +27,7 @@ pub fn carry_over(baseline: &Baseline, on: CheckInputs<'_>) -> Files {
         .collect();
     let mut files = on.draft.clone();
     if let Some(draft) = on.draft.get(MEMORY) {
-        let book = reworded(draft, &wording, (baseline, on));
+        let book = reword_page(draft, &wording, (baseline, on));
         files.insert(MEMORY.to_owned(), book);
         if check(&files, on).is_err() {
             files.insert(MEMORY.to_owned(), draft.clone());
@@ -46,7 +47,7 @@ pub fn carry_over(baseline: &Baseline, on: CheckInputs<'_>) -> Files {
 }
 
 /// The rules' `MEMORY.md` in the agent's wording, line by line.
-fn reworded(
+fn reword_page(
     draft: &str,
     wording: &BTreeMap<&str, &str>,
     (baseline, on): (&Baseline, CheckInputs<'_>),

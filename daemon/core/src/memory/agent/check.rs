@@ -37,7 +37,8 @@ pub struct CheckInputs<'a> {
 /// # Errors
 /// [`Refusal`]: the first invalid line. Nothing is accepted then.
 pub fn check(found: &Files, on: CheckInputs<'_>) -> Result<Files, Refusal> {
-    let mut files: Files = on.draft.iter().filter(|(path, _)| !is_skill(path)).map(owned).collect();
+    let mut files: Files =
+        on.draft.iter().filter(|(path, _)| !is_skill(path)).map(cloned_entry).collect();
     let mut skills = 0;
     for (path, text) in found {
         let wrong = |reason: &str| Err(file(path, reason));
@@ -65,7 +66,7 @@ pub fn check(found: &Files, on: CheckInputs<'_>) -> Result<Files, Refusal> {
     Ok(files)
 }
 
-fn owned((path, text): (&String, &String)) -> (String, String) {
+fn cloned_entry((path, text): (&String, &String)) -> (String, String) {
     (path.clone(), text.clone())
 }
 
@@ -139,7 +140,7 @@ fn handbook(found: &str, on: CheckInputs<'_>) -> Result<String, Refusal> {
         else {
             return wrong("its entry is not known in this project");
         };
-        if let Some(reason) = reworded(bullet.words, entry, scope) {
+        if let Some(reason) = wording_error(bullet.words, entry, scope) {
             return wrong(reason);
         }
         if seen.insert((key, *id)) {
@@ -152,7 +153,7 @@ fn handbook(found: &str, on: CheckInputs<'_>) -> Result<String, Refusal> {
 }
 
 /// Why a wording of an entry is invalid.
-fn reworded(words: &str, entry: &Entry, scope: &Scope<'_>) -> Option<&'static str> {
+fn wording_error(words: &str, entry: &Entry, scope: &Scope<'_>) -> Option<&'static str> {
     if words == entry.text {
         return None;
     }

@@ -28,7 +28,7 @@ impl<'a> Scope<'a> {
         };
         let mut words = String::new();
         let mut add = |piece: &str| {
-            words.push_str(&squeezed(piece));
+            words.push_str(&normalized(piece));
             words.push('\n');
         };
         for entry in entries {
@@ -53,13 +53,13 @@ impl<'a> Scope<'a> {
     /// Why `words`, based on `entries`, are invalid; `None` if valid.
     pub(super) fn doubt(&self, words: &str, entries: &[&Entry]) -> Option<&'static str> {
         let is_backed = |piece: &str| {
-            let piece = squeezed(piece);
+            let piece = normalized(piece);
             self.words.contains(&piece)
-                || entries.iter().any(|entry| squeezed(&entry.text).contains(&piece))
+                || entries.iter().any(|entry| normalized(&entry.text).contains(&piece))
         };
         let is_stated = |order: &str| {
             let rules = entries.iter().filter(|entry| entry.kind.is_rule());
-            rules.into_iter().any(|rule| squeezed(&rule.text).contains(&squeezed(order)))
+            rules.into_iter().any(|rule| normalized(&rule.text).contains(&normalized(order)))
         };
         if words.len() > TEXT_BYTES {
             return Some("longer than a line of memory");
@@ -80,7 +80,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-pub(super) fn squeezed(words: &str) -> String {
+pub(super) fn normalized(words: &str) -> String {
     text::one_line(words).to_lowercase()
 }
 

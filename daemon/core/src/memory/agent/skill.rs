@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::scope::squeezed;
+use super::scope::normalized;
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::consolidate::{Handbook, Project};
 use crate::memory::extract::{bare, names_hazard};
@@ -113,7 +113,7 @@ fn is_invisible(c: char) -> bool {
 
 /// The commands, names and words that a skill of a project may use.
 struct Vocabulary {
-    /// Commands that ran, normalized by [`squeezed`].
+    /// Commands that ran, in the form of [`normalized`].
     commands: BTreeSet<String>,
     /// Names of files and code that its threads used.
     names: BTreeSet<String>,
@@ -126,8 +126,8 @@ impl Vocabulary {
         let mut names = BTreeSet::from([key.to_owned()]);
         let mut words: BTreeSet<String> = words(STOCK).chain(words(key)).collect();
         let mut add = |command: &str| {
-            commands.insert(squeezed(command));
-            commands.extend(bare(command).map(|bare| squeezed(&bare)));
+            commands.insert(normalized(command));
+            commands.extend(bare(command).map(|bare| normalized(&bare)));
         };
         project.skills.iter().flat_map(|skill| &skill.steps).for_each(|step| add(step));
         for name in &project.map {
@@ -153,7 +153,7 @@ impl Vocabulary {
 
     /// Whether exactly this command ran here.
     fn ran(&self, command: &str) -> bool {
-        self.commands.contains(&squeezed(command)) && !names_hazard(command)
+        self.commands.contains(&normalized(command)) && !names_hazard(command)
     }
 
     /// Checks a line outside code fences.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::handbook::{EarlierValue, Entry};
 use crate::digest::Digest128;
 use crate::memory::learning::{Evidence, Learning, LearningKind};
+use crate::memory::plain::plain;
 use crate::step::Origin;
 
 /// Maximum evidence per entry.
@@ -301,17 +302,4 @@ fn negations(words: &BTreeSet<String>) -> bool {
 
 fn words(text: &str) -> BTreeSet<String> {
     plain(text).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-/// Lower case, without punctuation.
-pub(in crate::memory) fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars().flat_map(char::to_lowercase) {
-        if c.is_alphanumeric() || "'/_.-@".contains(c) {
-            plain.push(c);
-        } else if !plain.ends_with(' ') {
-            plain.push(' ');
-        }
-    }
-    plain.trim_matches(|c: char| " .-'".contains(c)).to_owned()
 }

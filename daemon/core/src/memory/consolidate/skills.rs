@@ -6,6 +6,7 @@ use super::ExtractedThread;
 use super::handbook::Skill;
 use crate::memory::extract::line::{family, is_useful};
 use crate::memory::slug::slug;
+use crate::rollout::shell;
 use crate::text;
 
 /// Range of commands per procedure.
@@ -97,7 +98,7 @@ fn name(project: &str, kinds: &[String]) -> String {
     let folder = project.trim_end_matches('/').rsplit('/').next().unwrap_or(project);
     let mut words = vec![folder.trim_end_matches(".git").to_owned()];
     for kind in kinds {
-        let main = kind.rsplit("&&").next().unwrap_or(kind);
+        let main = shell::parts(kind).last().map_or("", |part| part.text);
         if let Some(word) = main.split_whitespace().next_back()
             && !words.iter().any(|known| known == word)
         {

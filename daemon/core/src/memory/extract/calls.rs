@@ -108,7 +108,7 @@ impl Extractor {
         };
         let CommandOutcome::Exit(code) = answered.outcome else { return };
         if code == 0 {
-            self.names.worked(line);
+            self.names.mark_worked(line);
             self.fact(answered.seq, line, printed);
         }
         if !is_look {

@@ -120,7 +120,7 @@ fn commands(runs: &[Run]) -> Vec<Run> {
             continue;
         };
         let known = kept.iter().position(|known| known.line == bare);
-        let mut merged = Run { line: bare, ..run.clone() };
+        let mut merged = Run { class: Class::of(&bare), line: bare, ..run.clone() };
         if let Some(before) = known.map(|at| kept.remove(at)) {
             merged.passed += before.passed;
             merged.failed += before.failed;
@@ -129,7 +129,7 @@ fn commands(runs: &[Run]) -> Vec<Run> {
         }
         kept.push(merged);
     }
-    let rank = |run: &Run| (Class::of(&run.line), std::cmp::Reverse((run.passed, run.at_ms)));
+    let rank = |run: &Run| (run.class, std::cmp::Reverse((run.passed, run.at_ms)));
     kept.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.line.cmp(&b.line)));
     kept.truncate(COMMANDS_MAX);
     kept
@@ -232,8 +232,7 @@ impl LearningBuilder<'_> {
     }
 
     fn command(&mut self, run: &Run) -> Learning {
-        let class = Class::of(&run.line);
-        let mut text = format!("{}: `{}`", class.into_str(), run.line);
+        let mut text = format!("{}: `{}`", run.class.into_str(), run.line);
         if let Some(folder) = &run.folder {
             text.push_str(&format!(" in `{folder}`"));
         }
@@ -246,7 +245,7 @@ impl LearningBuilder<'_> {
         Learning {
             // For one command line only the newest result counts.
             slot: Some(format!("command {}", run.line)),
-            is_passing: class == Class::Other && run.passed < 3,
+            is_passing: run.class == Class::Other && run.passed < 3,
             ..learning
         }
     }

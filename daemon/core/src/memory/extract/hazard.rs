@@ -107,7 +107,8 @@ impl Flow {
                             .read
                             .iter()
                             .any(|file| is_foreign(file) || self.is_download(file))
-                        || self.script(&command.input, depth + 1)
+                        || is_foreign(&command.input)
+                        || self.script(&lifted.restored(&command.input), depth + 1)
                 }
                 ScriptSource::Code => given
                     .iter()

@@ -4,7 +4,7 @@
 //! [`bare`] is the part that does the work; [`family`] is what several such lines have in common.
 
 use super::hazard;
-use crate::rollout::shell::is_assignment;
+use crate::rollout::shell::{CommandPart, Joint, is_assignment, parts};
 
 /// Maximum bytes of a useful line.
 const LINE_BYTES_MAX: usize = 200;
@@ -124,32 +124,32 @@ const PARTICULAR: &[&str] = &[
 /// Programs that run an argument as a script.
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "powershell", "pwsh", "cmd"];
 
-/// Joints between the commands of a line.
-const JOINTS: &[&str] = &["&&", "||", ";", "|"];
-
 /// The line without its `cd`, output filters and trailing `echo`; `None` if nothing is left.
 pub(crate) fn bare(line: &str) -> Option<String> {
     let mut parts = parts(line);
-    while let [(_, first), (joint, _), ..] = parts.as_slice()
-        && matches!(*joint, "&&" | ";")
-        && matches!(program(first).as_str(), "cd" | "set-location" | "pushd")
+    while let [
+        CommandPart { text, after: Some(Joint::And | Joint::Semicolon | Joint::Line), .. },
+        _,
+        ..,
+    ] = parts.as_slice()
+        && matches!(program(text).as_str(), "cd" | "set-location" | "pushd")
     {
         parts.remove(0);
     }
-    parts.retain(|(joint, part)| match *joint {
-        "|" => !FILTERS.contains(&program(part).as_str()),
-        _ => !only_prints(part),
+    parts.retain(|part| match part.before {
+        Some(Joint::Pipe) => !FILTERS.contains(&program(part.text).as_str()),
+        _ => !only_prints(part.text),
     });
     let mut bare = String::new();
-    for (joint, part) in parts {
-        let part = unredirected(part);
+    for CommandPart { text, before, .. } in parts {
+        let part = unredirected(text);
         if part.is_empty() {
             continue;
         }
-        match joint {
+        match before {
             _ if bare.is_empty() => {}
-            ";" => bare.push_str("; "),
-            joint => bare.extend([" ", joint, " "]),
+            Some(Joint::Semicolon | Joint::Line) => bare.push_str("; "),
+            joint => bare.extend([" ", joint.map_or(";", Joint::text), " "]),
         }
         bare.push_str(&part);
     }
@@ -158,7 +158,7 @@ pub(crate) fn bare(line: &str) -> Option<String> {
 
 /// The programs of a line and their first words: equal for lines that do the same to different targets.
 pub(crate) fn family(bare: &str) -> String {
-    let families: Vec<String> = parts(bare).into_iter().map(|(_, part)| words_of(part)).collect();
+    let families: Vec<String> = parts(bare).into_iter().map(|part| words_of(part.text)).collect();
     let mut distinct: Vec<String> = Vec::new();
     for family in families {
         if !distinct.contains(&family) {
@@ -193,16 +193,18 @@ pub(crate) fn is_useful(bare: &str) -> bool {
         && !hazard::is_hazardous(bare)
         && !PARTICULAR.iter().any(|piece| lower.contains(piece))
         && !lower.split(|c: char| !c.is_alphanumeric()).any(is_mark)
-        && !parts(bare).iter().all(|(_, part)| does_nothing_new(part))
+        && !parts(bare).iter().all(|part| does_nothing_new(part.text))
 }
 
 /// Whether the line's exit status is that of a filter, not of the command.
 pub(crate) fn hides_its_status(line: &str) -> bool {
-    let parts = parts(line);
-    parts.last().is_some_and(|(joint, part)| {
-        let program = program(part);
-        *joint == "|" && FILTERS.contains(&program.as_str())
-            || matches!(*joint, "||" | ";") && WORDS.contains(&program.as_str())
+    parts(line).last().is_some_and(|part| {
+        let program = program(part.text);
+        match part.before {
+            Some(Joint::Pipe) => FILTERS.contains(&program.as_str()),
+            Some(Joint::Or | Joint::Semicolon | Joint::Line) => WORDS.contains(&program.as_str()),
+            _ => false,
+        }
     })
 }
 
@@ -263,38 +265,6 @@ fn unredirected(part: &str) -> String {
     };
     let part = part.replace("2> /dev/null", "").replace("> /dev/null", "");
     part.split_whitespace().filter(|word| !is_redirection(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// The commands of a line, each with the joint before it; joints in quotes do not count.
-fn parts(line: &str) -> Vec<(&str, &str)> {
-    let mut parts = Vec::new();
-    let (mut start, mut joint, mut quote) = (0, "", None);
-    let mut at = 0;
-    while let Some(c) = line[at..].chars().next() {
-        let next = at + c.len_utf8();
-        match (quote, c) {
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), c) if open == c => quote = None,
-            (None, '\\') => {
-                at = next + line[next..].chars().next().map_or(0, char::len_utf8);
-                continue;
-            }
-            (None, _) => {
-                if let Some(found) = JOINTS.iter().find(|known| line[at..].starts_with(**known)) {
-                    parts.push((joint, line[start..at].trim()));
-                    joint = found;
-                    start = at + found.len();
-                    at = start;
-                    continue;
-                }
-            }
-            _ => {}
-        }
-        at = next;
-    }
-    parts.push((joint, line[start..].trim()));
-    parts.retain(|(_, part)| !part.is_empty());
-    parts
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Names {
                 return;
             }
             let file = file.filter(|_| kind == NameKind::Identifier);
-            let seen = self.meet(kind, name, mention);
+            let seen = self.entry(kind, name, mention);
             if seen.file.is_none() || mention == Mention::Used {
                 seen.file = file.map(Into::into).or(seen.file.take());
             }
@@ -73,30 +73,30 @@ impl Names {
         let name = shown(path, cwd);
         let is_pattern = name.contains(['$', '*', '{', '<']);
         if name.len() >= 3 && name.len() <= limits::PATH_BYTES && !is_pattern {
-            self.meet(NameKind::Path, name, mention);
+            self.entry(NameKind::Path, name, mention);
         }
     }
 
     pub fn changed(&mut self, path: &str, cwd: Option<&str>) {
         let name = shown(path, cwd);
         if name.len() <= limits::PATH_BYTES {
-            self.meet(NameKind::Path, name, Mention::Used).done = true;
+            self.entry(NameKind::Path, name, Mention::Used).done = true;
         }
     }
 
     pub fn command(&mut self, line: &str, is_look: bool) {
-        self.meet(NameKind::Command, line, Mention::Used).look = is_look;
+        self.entry(NameKind::Command, line, Mention::Used).look = is_look;
     }
 
-    pub fn worked(&mut self, line: &str) {
+    pub fn mark_worked(&mut self, line: &str) {
         if let Some(seen) = self.seen.get_mut(&(NameKind::Command, line.into())) {
             seen.done = true;
         }
     }
 
-    fn meet(&mut self, kind: NameKind, name: &str, mention: Mention) -> &mut NameCount {
+    fn entry(&mut self, kind: NameKind, name: &str, mention: Mention) -> &mut NameCount {
         if self.seen.len() >= COUNTED_MAX {
-            self.shed();
+            self.drop_weakest();
         }
         let calls = self.calls;
         let seen = self.seen.entry((kind, name.into())).or_default();
@@ -110,7 +110,7 @@ impl Names {
     }
 
     /// Drops the less valuable half.
-    fn shed(&mut self) {
+    fn drop_weakest(&mut self) {
         let mut worths: Vec<(u64, u32)> =
             self.seen.values().map(|seen| (seen.worth(), seen.tick)).collect();
         worths.sort_unstable();
@@ -146,9 +146,9 @@ impl Names {
 
 impl NameCount {
     fn worth(&self) -> u64 {
-        let used = u64::from(self.uses.min(8)) * 40;
-        let met = u64::from(self.hits.min(16)) * 4;
-        used + met + if self.opening { 60 } else { 0 } + if self.done { 60 } else { 0 }
+        let uses = u64::from(self.uses.min(8)) * 40;
+        let hits = u64::from(self.hits.min(16)) * 4;
+        uses + hits + if self.opening { 60 } else { 0 } + if self.done { 60 } else { 0 }
     }
 }
 

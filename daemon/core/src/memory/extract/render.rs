@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::consolidate::date;
+use super::super::day::date;
 use super::super::learning::{Learning, LearningKind, NameKind, RolloutMemory};
 use super::gather::AccountParts;
 use crate::text;

@@ -23,6 +23,7 @@ const VARIANT_RUNS: u32 = 6;
 #[derive(Debug, Clone)]
 pub struct Run {
     pub line: String,
+    pub class: Class,
     /// Folder below the working folder in which it ran.
     pub folder: Option<String>,
     pub passed: u32,
@@ -111,7 +112,7 @@ impl Runs {
     /// Whether the newest check passed; `None` if none ran.
     pub fn last_check(&self) -> Option<bool> {
         let checks = self.list.iter().rev();
-        checks.filter(|run| Class::of(&run.line).is_check()).map(|run| run.works).next()
+        checks.filter(|run| run.class.is_check()).map(|run| run.works).next()
     }
 
     fn note(&mut self, line: &str, folder: Option<&str>, end: End<'_>) {
@@ -218,6 +219,7 @@ impl Run {
     fn new(line: &str) -> Self {
         Self {
             line: line.to_owned(),
+            class: Class::of(line),
             folder: None,
             passed: 0,
             failed: 0,

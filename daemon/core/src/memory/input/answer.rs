@@ -95,20 +95,21 @@ fn learning(
         return Err(AnswerError::Secret { number });
     }
     bounded("text", claim.text.len(), TEXT_BYTES * 2)?;
-    let quote = squeezed(&claim.quote);
-    let row = shown.iter().find(|row| row.seq == claim.seq && squeezed(&row.text).contains(&quote));
+    let quote = normalized(&claim.quote);
+    let row =
+        shown.iter().find(|row| row.seq == claim.seq && normalized(&row.text).contains(&quote));
     let Some(row) = row.filter(|_| quote.len() >= QUOTE_BYTES_MIN) else {
         return Err(AnswerError::NoEvidence { number });
     };
     let order = behaviour(&claim.text);
     let is_order = claim.kind.is_rule() || order.is_some();
     // The person must have stated the rule itself, not only words near it.
-    let is_stated = || order.is_none_or(|order| squeezed(&row.text).contains(&squeezed(order)));
+    let is_stated = || order.is_none_or(|order| normalized(&row.text).contains(&normalized(order)));
     if is_order && !(row.origin.is_person() && is_stated()) {
         return Err(AnswerError::PlantedRule { number });
     }
     let text = match claim.kind.is_rule() {
-        true => stated(&row.text, &quote).unwrap_or(&claim.quote),
+        true => quoted_line(&row.text, &quote).unwrap_or(&claim.quote),
         false => &claim.text,
     };
     // Only the daemon's own extraction proves that a command ran; a model's account of it is the agent's.
@@ -134,8 +135,8 @@ fn learning(
 }
 
 /// The whole line that contains the quotation: a rule stays in the person's words.
-fn stated<'a>(row: &'a str, quote: &str) -> Option<&'a str> {
-    row.lines().find(|line| squeezed(line).contains(quote))
+fn quoted_line<'a>(row: &'a str, quote: &str) -> Option<&'a str> {
+    row.lines().find(|line| normalized(line).contains(quote))
 }
 
 /// The rows shown, for checking an account.
@@ -148,7 +149,7 @@ struct Record {
 impl Record {
     fn of(shown: &[Row]) -> Self {
         let joined = |rows: &mut dyn Iterator<Item = &Row>| {
-            rows.map(|row| squeezed(&row.text)).collect::<Vec<_>>().join("\n")
+            rows.map(|row| normalized(&row.text)).collect::<Vec<_>>().join("\n")
         };
         let person = joined(&mut shown.iter().filter(|row| row.source == RowSource::User));
         Self { all: joined(&mut shown.iter()), person }
@@ -160,14 +161,14 @@ impl Record {
         let redacted = redact(account).text;
         let is_kept = |line: &&str| {
             let is_stated =
-                behaviour(line).is_none_or(|order| self.person.contains(&squeezed(order)));
-            is_stated && spans(line).all(|span| self.all.contains(&squeezed(span)))
+                behaviour(line).is_none_or(|order| self.person.contains(&normalized(order)));
+            is_stated && spans(line).all(|span| self.all.contains(&normalized(span)))
         };
         redacted.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect()
     }
 }
 
-fn squeezed(words: &str) -> String {
+fn normalized(words: &str) -> String {
     text::one_line(words).to_lowercase()
 }
 

@@ -1,7 +1,5 @@
 //! Selects the rows of a thread to show to a model, within a budget.
 
-use std::borrow::Cow;
-
 use crate::redact::redact;
 use crate::step::Origin;
 use crate::text;
@@ -27,7 +25,7 @@ pub(super) struct Row {
     pub(super) text: String,
 }
 
-/// Maximum bytes redacted of one text: wide enough that no secret is cut before redaction.
+/// Maximum bytes redacted of a call: wide enough that no secret is cut before redaction.
 const WINDOW_BYTES: usize = 16 * 1_024;
 
 /// Maximum bytes of a row's mark and newline.
@@ -72,23 +70,24 @@ impl Rows {
         Self { rows, bytes, bytes_max: budget_bytes.saturating_mul(2) }
     }
 
+    /// Adds a row. `words` are redacted already.
     pub(super) fn push(&mut self, seq: u64, (source, origin): (RowSource, Origin), words: &str) {
-        let redacted = redact(words.trim());
-        if redacted.text.is_empty() {
+        let words = words.trim();
+        if words.is_empty() {
             return;
         }
         // A closing tag inside the record would let its text address the model.
-        let plain = redacted.text.replace("</record>", "< /record>");
+        let plain = words.replace("</record>", "< /record>");
         let text = text::cut_middle(&plain, source.bytes_max()).into_owned();
         self.bytes += text.len() + MARK_BYTES;
         self.rows.push(Row { seq, source, origin, text });
         if self.bytes > self.bytes_max {
-            self.shed();
+            self.drop_weakest();
         }
     }
 
     /// Keeps the more valuable half.
-    fn shed(&mut self) {
+    fn drop_weakest(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         self.rows = chosen(rows, self.bytes_max / 2);
         self.bytes = self.rows.iter().map(Row::bytes).sum();
@@ -130,9 +129,10 @@ fn chosen(rows: Vec<Row>, bytes: usize) -> Vec<Row> {
     rows.into_iter().zip(keep).filter_map(|(row, keep)| keep.then_some(row)).collect()
 }
 
-/// The part of a text that is read.
-pub(super) fn window(text: &str) -> Cow<'_, str> {
-    text::cut_middle(text, WINDOW_BYTES)
+/// A call as a row, redacted.
+pub(super) fn of_call(tool: &str, arguments: &str) -> String {
+    let arguments = text::cut_middle(arguments, WINDOW_BYTES);
+    redact(&format!("{tool} {arguments}")).text.into_owned()
 }
 
 /// A short value, redacted, on one line.

@@ -81,6 +81,26 @@ fn the_question_contains_messages_calls_and_outputs() {
 }
 
 #[test]
+fn no_row_contains_a_secret() {
+    let secret = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    let held = format!("the token is {secret} and GITHUB_TOKEN={secret}");
+    let mut lines = vec![
+        message("user", &held),
+        message("assistant", &held),
+        message("assistant", &format!("<note>{held}</note>")),
+    ];
+    lines.extend(call("c1", &format!("echo '{held}'"), &held));
+    lines.extend(call("c2", &format!("curl -H 'Authorization: Bearer {secret}' x.io"), &held));
+    let settings = json!({ "cwd": format!("/w/{secret}"), "model": "m" });
+    lines.push(json!({ "type": "turn_context", "payload": settings }).to_string());
+    let question = ask(&lines, 10_000).unwrap();
+    for row in ["[0 user]", "[1 agent]", "[3 call]", "[4 tool]", "[5 call]", "[6 tool]"] {
+        assert!(question.user.contains(row), "{row}: {}", question.user);
+    }
+    assert!(!question.user.contains(secret), "{}", question.user);
+}
+
+#[test]
 fn the_persons_words_are_dropped_last() {
     let mut lines = session();
     for number in 0..400 {

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Scope, project};
 use crate::checkpoint::semantic::policy;
 use crate::context::tokenizer::Tokenizer;
-use crate::memory::consolidate::{Entry, Handbook, MapEntry, Project, TaskEntry, date};
+use crate::memory::consolidate::{Entry, Handbook, MapEntry, Project, TaskEntry};
+use crate::memory::day::date;
 use crate::memory::extract::hazard;
 use crate::memory::learning::{LearningKind, NameKind, Outcome};
 use crate::rollout::contextual;
-use crate::rollout::shell::Class;
+use crate::rollout::shell::{self, Class, Joint};
 use crate::{text, tokens};
 
 /// Maximum tokens, both by o200k and by bytes / 4; with the hook's own text they are 300.
@@ -44,7 +45,7 @@ pub fn start(
     let known = project(handbook, scope);
     let own = known.iter().flat_map(|(_, project)| &project.entries);
     let mut rules: Vec<&Entry> =
-        handbook.profile.iter().chain(own).filter(|entry| is_served(entry)).collect();
+        handbook.profile.iter().chain(own).filter(|entry| is_included(entry)).collect();
     rules.sort_by_key(|entry| (std::cmp::Reverse((entry.threads, entry.last_ms)), &entry.text));
     let mut draft = Draft { parts: Default::default(), used: 0, max_tokens };
     let rule = |entry: &Entry| text::cut_words(&entry.text, RULE_BYTES).into_owned();
@@ -69,7 +70,7 @@ pub fn start(
 }
 
 /// Whether a rule is included. A correction counts only for its own thread until a second thread repeats it.
-fn is_served(entry: &Entry) -> bool {
+fn is_included(entry: &Entry) -> bool {
     entry.kind.is_rule() && (entry.kind != LearningKind::Correction || entry.threads > 1)
 }
 
@@ -149,20 +150,21 @@ fn commands(folder: &str, project: &Project) -> Vec<String> {
 fn checks(folder: &str, line: &str) -> Vec<(Class, String)> {
     // Fallbacks, and commands with input or variables, were written for one occasion.
     let is_plain = |part: &str| !part.contains(['$', '`', '\n', '<', '{', '"']);
-    if line.contains("||") {
+    let parts = shell::parts(line);
+    if parts.iter().any(|part| part.after == Some(Joint::Or)) {
         return Vec::new();
     }
     let (mut inside, mut found) = (String::new(), Vec::new());
-    for part in line.split("&&").flat_map(|part| part.split(';')).map(str::trim) {
-        if let Some(entered) = part.strip_prefix("cd ") {
+    for part in parts.into_iter().filter(|part| part.before != Some(Joint::Pipe)) {
+        if let Some(entered) = part.text.strip_prefix("cd ") {
             match below(folder, entered.trim()) {
                 Some(entered) => inside = entered,
                 None => return found,
             }
             continue;
         }
-        let command = part.split(['|', '>']).next().unwrap_or(part).trim();
-        let command = command.trim_end_matches([' ', '2', '&']).trim_end();
+        let command = part.text.split('>').next().unwrap_or(part.text);
+        let command = command.trim_end_matches([' ', '2', '&']);
         let class = Class::of(command);
         let whole = match inside.as_str() {
             "" => command.to_owned(),
@@ -231,7 +233,7 @@ fn threads(project: &Project, last_words: &BTreeMap<String, String>) -> Vec<Stri
         let title =
             task.title.rsplit_once(" (changed ").map_or(task.title.as_str(), |(title, _)| title);
         let title = text::cut_words(title, TITLE_BYTES).into_owned();
-        let ended = ended(task, last_words.get(&task.thread_id).map(String::as_str));
+        let ended = ending(task, last_words.get(&task.thread_id).map(String::as_str));
         (title, ended)
     };
     let lines = project.tasks.iter().map(|task| (task, line(task)));
@@ -246,7 +248,7 @@ fn threads(project: &Project, last_words: &BTreeMap<String, String>) -> Vec<Stri
         .collect()
 }
 
-fn ended(task: &TaskEntry, last_words: Option<&str>) -> String {
+fn ending(task: &TaskEntry, last_words: Option<&str>) -> String {
     let outcome = match task.outcome {
         Outcome::Success => "done",
         Outcome::Partial => "partly done",

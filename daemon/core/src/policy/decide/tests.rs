@@ -1,5 +1,5 @@
 use super::*;
-use crate::policy::settings::{PolicyTable, TierTable};
+use crate::policy::settings::{PolicySettings, TierTable};
 
 fn at(percent: u64, boundaries: &[Boundary]) -> Situation {
     Situation {
@@ -25,8 +25,8 @@ fn action(situation: &Situation) -> (PolicyAction, Option<Tier>) {
     (decision.action, decision.tier)
 }
 
-fn table(tier: TierTable) -> PolicyTable {
-    PolicyTable { early: tier.clone(), ready: tier, ..PolicyTable::default() }
+fn table(tier: TierTable) -> PolicySettings {
+    PolicySettings { early: tier.clone(), ready: tier, ..PolicySettings::default() }
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn defect_7_13_2_a_judgment_is_asked_for_only_when_every_rule_agrees_and_never_i
 fn defect_7_13_3_each_key_has_one_precedence() {
     let lt = |n| TierTable { percent_remaining_lt: Some(n), ..TierTable::default() };
     let base =
-        Policy::default().with("default", &PolicyTable { asap: lt(50), ..Default::default() });
-    let named = base.with("x", &PolicyTable { early: lt(90), ..Default::default() });
+        Policy::default().with("default", &PolicySettings { asap: lt(50), ..Default::default() });
+    let named = base.with("x", &PolicySettings { early: lt(90), ..Default::default() });
     let found: Vec<u64> = named.tiers.values().map(|rule| rule.percent_remaining_lt).collect();
     assert_eq!(found, [90, 75, 50, 15]);
 }
@@ -116,7 +116,8 @@ fn defect_7_13_7_an_unknown_window_is_reported_and_compacts_nothing() {
 #[test]
 fn defect_7_5_the_policy_sets_the_emergency_threshold() {
     let lt = TierTable { percent_remaining_lt: Some(30), ..TierTable::default() };
-    let policy = Policy::default().with("x", &PolicyTable { emergency: lt, ..Default::default() });
+    let policy =
+        Policy::default().with("x", &PolicySettings { emergency: lt, ..Default::default() });
     assert_eq!(decide(&policy, &at(29, &[])).action, PolicyAction::Compact);
     assert_eq!(decide(&policy, &at(30, &[])).action, PolicyAction::Wait);
 }

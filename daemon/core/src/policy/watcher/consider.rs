@@ -75,7 +75,7 @@ impl Run<'_, '_> {
             (None, next) => next.is_some(),
             (Some(_), None) => false,
         };
-        self.is_news = situation.point == Point::TurnEnd
+        self.should_log = situation.point == Point::TurnEnd
             || decision.action != PolicyAction::Wait
             || is_pressed_more;
         if situation.point == Point::MidTurn && is_pressed_more {

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque as Queue};
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy::settings::{PolicyTable, TierTable};
+use crate::policy::settings::{PolicySettings, TierTable};
 use crate::rollout::contextual;
 
 const TEXT: &str = "{packet}|{scratch_file}";
@@ -53,12 +53,12 @@ fn commit() -> Event {
 
 fn policy(author: Author, scratch: bool, judgment: bool) -> Policy {
     let tier = TierTable { judgment: Some(judgment), ..TierTable::default() };
-    let table = PolicyTable {
+    let table = PolicySettings {
         mode: Some(Mode::Auto),
         packet_author: Some(author),
         scratch: Some(scratch),
         asap: tier,
-        ..PolicyTable::default()
+        ..PolicySettings::default()
     };
     Policy::default().with("auto", &table)
 }

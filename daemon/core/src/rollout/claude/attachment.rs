@@ -101,7 +101,7 @@ pub(super) fn read(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) {
         return show(Body::Passed);
     }
     if kind == "queued_command" {
-        return queued(line, &attachment, show);
+        return read_queued_message(line, &attachment, show);
     }
     if !CONTEXT.contains(&kind) {
         return show(Body::Unknown);
@@ -123,7 +123,7 @@ const LABELS: [&str; 6] =
 
 /// A message that the person typed while the agent was busy, or a notice that arrived then. No other line has
 /// its text.
-fn queued(line: &Line<'_>, attachment: &Attachment<'_>, show: &mut Show<'_>) {
+fn read_queued_message(line: &Line<'_>, attachment: &Attachment<'_>, show: &mut Show<'_>) {
     let mut text = String::new();
     if let Some(prompt) = attachment.prompt
         && let Ok(prompt) = serde_json::from_str::<Value>(prompt.get())

@@ -219,7 +219,7 @@ fn message(text: Cow<'_, str>) -> (Item<'_>, u64) {
     (Item::Message { role: Role::Assistant, text, images: Images::default() }, tokens)
 }
 
-fn sealed(chars: u64) -> (Item<'static>, u64) {
+fn encrypted_reasoning(chars: u64) -> (Item<'static>, u64) {
     let item = Item::Reasoning { encrypted: Some(chars), text: Cow::Borrowed("") };
     (item, tokens::of_encrypted(chars))
 }
@@ -229,13 +229,13 @@ fn item(block: Block<'_>) -> (Item<'_>, u64) {
     match block.kind.0.as_ref() {
         "text" => message(block.text.map(|text| text.0).unwrap_or_default()),
         "thinking" => match block.thinking.map(|text| text.0).filter(|text| !text.is_empty()) {
-            None => sealed(chars(block.signature)),
+            None => encrypted_reasoning(chars(block.signature)),
             Some(text) => {
                 let tokens = tokens::of_text(&text);
                 (Item::Reasoning { encrypted: None, text }, tokens)
             }
         },
-        "redacted_thinking" => sealed(chars(block.data)),
+        "redacted_thinking" => encrypted_reasoning(chars(block.data)),
         "tool_use" => {
             let arguments = block.input.map_or("{}", RawValue::get);
             let name = block.name.map(|name| name.0).unwrap_or_default();

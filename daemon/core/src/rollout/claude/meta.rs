@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use super::super::Meta;
 use super::super::continuation::Mark;
-use super::tool::slashed;
 use super::{Line, Text};
+use crate::rollout::tool::slashed;
 use crate::thread::ThreadKind;
 
 #[derive(Deserialize)]

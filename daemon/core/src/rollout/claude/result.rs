@@ -42,8 +42,8 @@ fn in_codex_words(answer: &ToolResult<'_>, result: Option<&RawValue>) -> Option<
             let (code, printed) = rest.split_once('\n').unwrap_or((rest, ""));
             return Some(format!("Exit code: {}\nOutput:\n{printed}", code.trim()));
         }
-        let is_told = output::read(text).refused;
-        return (!is_told).then(|| format!("execution error: {text}"));
+        let is_refused = output::read(text).refused;
+        return (!is_refused).then(|| format!("execution error: {text}"));
     }
     let shell = serde_json::from_str::<Shell<'_>>(result?.get()).ok()?;
     shell.stdout?;

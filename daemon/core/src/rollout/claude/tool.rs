@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::patch::{FileOp, Op};
-use super::super::tool::{Action, Call, PlanStep, StepStatus, VALUES_BYTES, values};
+use super::super::tool::{Action, Call, PlanStep, StepStatus, VALUES_BYTES, slashed, values};
 use crate::text;
 
 #[derive(Deserialize, Default)]
@@ -101,13 +101,6 @@ fn update(arguments: ClaudeArguments) -> Option<Action> {
     Some(Action::ChangeStep { id, status, is_dropped })
 }
 
-/// The id in `Task #3 created successfully: …`.
-pub fn step_id(answer: &str) -> Option<&str> {
-    let rest = text::prefix(answer, 200).split_once('#')?.1;
-    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-    (end > 0).then(|| &rest[..end])
-}
-
 /// The input of a sub-agent, short values first.
 fn agent(arguments: &Value) -> String {
     let words = ["subagent_type", "description", "prompt"];
@@ -123,20 +116,10 @@ fn slash(path: String) -> String {
     }
 }
 
-/// A Windows path with slashes, which shells and compilers accept there too; other paths unchanged.
-pub fn slashed(path: &str) -> Cow<'_, str> {
-    let bytes = path.as_bytes();
-    let has_drive = bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
-    let is_windows = has_drive && matches!(bytes[2], b'\\' | b'/') || path.starts_with("\\\\");
-    match is_windows && path.contains('\\') {
-        true => Cow::Owned(path.replace('\\', "/")),
-        false => Cow::Borrowed(path),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rollout::tool::step_id;
 
     fn read(name: &str, arguments: &str) -> Action {
         crate::rollout::tool::interpret(&Call {

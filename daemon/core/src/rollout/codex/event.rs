@@ -69,7 +69,7 @@ struct FileChange {
 }
 
 pub(super) fn read(payload: &str) -> Option<Body<'_>> {
-    if let Some(usage) = counted(payload) {
+    if let Some(usage) = read_token_count(payload) {
         return Some(Body::Usage(usage));
     }
     let event = Event::of(payload)?;
@@ -123,7 +123,7 @@ fn value<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
 
 /// Parses a `token_count` in the spelling that Codex uses. There is one for each request to the model, and
 /// three quarters of it are not needed: those are skipped. `None` for any other spelling.
-fn counted(payload: &str) -> Option<Usage> {
+fn read_token_count(payload: &str) -> Option<Usage> {
     let totals = payload.strip_prefix(r#"{"type":"token_count","info":{"total_token_usage":{"#)?;
     let last = totals[totals.find('}')?..].strip_prefix(r#"},"last_token_usage":"#)?;
     let end = last.find('}')? + 1;
@@ -251,7 +251,7 @@ mod tests {
             let payload =
                 format!(r#"{{"type":"token_count","info":{{{info}}},"rate_limits":{{"used":1}}}}"#);
             let expected = parsed(&payload);
-            assert_eq!(counted(&payload), is_canonical.then_some(expected), "{payload}");
+            assert_eq!(read_token_count(&payload), is_canonical.then_some(expected), "{payload}");
             let Some(Body::Usage(usage)) = read(&payload) else { panic!("{payload}") };
             assert_eq!(usage, expected, "{payload}");
         }

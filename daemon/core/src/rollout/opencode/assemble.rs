@@ -65,7 +65,7 @@ impl Lines {
             Record::Object(info) => info,
             // Without it, the author of its parts is unknown.
             Record::Broken(text) => {
-                self.broken(text);
+                self.push_malformed(text);
                 return true;
             }
         };
@@ -81,7 +81,7 @@ impl Lines {
                 Record::Object(part) if !may_wait || is_whole(part) => {
                     self.part(&heading, part, begun);
                 }
-                Record::Broken(text) if !may_wait => self.broken(text),
+                Record::Broken(text) if !may_wait => self.push_malformed(text),
                 _ => return false,
             }
         }
@@ -119,7 +119,7 @@ impl Lines {
     }
 
     /// A record that is counted and skipped: it becomes a line that is not a JSON object.
-    fn broken(&mut self, text: &[u8]) {
+    fn push_malformed(&mut self, text: &[u8]) {
         self.bytes.push(b'!');
         self.bytes.extend(text.iter().filter(|byte| **byte != b'\n'));
         self.bytes.push(b'\n');

@@ -1,5 +1,8 @@
 //! Classifies a command line by its words.
 
+use super::parts::{CommandPart, parts};
+use super::scan::Joint;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
@@ -74,8 +77,21 @@ const WORDS: &[(Class, &[&str])] = &[
 impl Class {
     /// Classifies a line; of several commands, the most significant one decides.
     pub fn of(line: &str) -> Self {
-        let parts = line.split("&&").flat_map(|part| part.split(';'));
-        parts.map(Self::of_one).min().unwrap_or(Self::Other)
+        Self::of_parts(&parts(line)).into_iter().min().unwrap_or(Self::Other)
+    }
+
+    /// Classifies the commands of a line. A command after `||` runs only if others fail, so it says nothing.
+    pub(crate) fn of_parts(parts: &[CommandPart<'_>]) -> Vec<Self> {
+        let mut is_fallback = false;
+        let class = |part: &CommandPart<'_>| {
+            is_fallback = match part.before {
+                Some(Joint::Or) => true,
+                Some(Joint::And | Joint::Pipe) => is_fallback,
+                _ => false,
+            };
+            if is_fallback { Self::Other } else { Self::of_one(part.text) }
+        };
+        parts.iter().map(class).collect()
     }
 
     /// Classifies one command.
@@ -135,6 +151,12 @@ mod tests {
             ("git diff --check", Class::Lint),
             ("test -f Cargo.toml", Class::Other),
             ("git commit -m 'test'", Class::Other),
+            ("rg 'a && make test' src", Class::Other),
+            ("pytest -k 'a; b' | tail", Class::Test),
+            ("ps aux | grep test", Class::Other),
+            ("ls .styles && echo there || vale sync", Class::Other),
+            ("make || true; npm test", Class::Test),
+            ("cat <<EOF > a\nmake test\nEOF", Class::Other),
         ] {
             assert_eq!(Class::of(line), class, "{line}");
         }

@@ -1,30 +1,46 @@
 //! A script on one line: what it runs, without the texts that it only writes.
 
-/// The script without the bodies of its heredocs; `; ` separates its lines.
+use super::scan::{Joint, Scanner, ShellToken};
+
+/// The script without its comments and the bodies of its heredocs; `; ` separates its lines.
 pub fn gist(script: &str) -> String {
     let mut gist = String::with_capacity(script.len().min(1_024));
-    // The open quote, and the delimiters of the heredocs that begin on this line.
-    let mut quote = None;
-    let mut ends: Vec<String> = Vec::new();
-    let mut lines = script.lines();
-    while let Some(line) = lines.next() {
-        join(&mut gist, line, quote.is_some());
-        quote = quote_after(line, quote, &mut ends);
-        for end in ends.drain(..) {
-            for body in lines.by_ref() {
-                if body.trim() == end {
-                    break;
+    let mut line = String::new();
+    // The line continues quoted text.
+    let mut is_quoted = false;
+    let mut scanner = Scanner::new(script);
+    while let Some((token, text)) = scanner.next() {
+        match token {
+            ShellToken::Heredoc | ShellToken::Delimiter if scanner.quotes() == 0 => {}
+            // A `#` in the last line may belong to a text that is no script.
+            ShellToken::Comment
+                if scanner.quotes() == 0
+                    && (line.trim().is_empty() || scanner.rest().starts_with('\n')) => {}
+            ShellToken::Joint(Joint::Line) if scanner.quotes() == 0 => {
+                join(&mut gist, &line, is_quoted);
+                line.clear();
+                is_quoted = false;
+            }
+            _ => {
+                let mut lines = text.split('\n');
+                line.extend(lines.next());
+                for next in lines {
+                    join(&mut gist, &line, is_quoted);
+                    line.clear();
+                    line.push_str(next);
+                    is_quoted = token != ShellToken::Escape;
                 }
             }
         }
     }
+    join(&mut gist, &line, is_quoted);
     gist
 }
 
 /// Appends a line: as a separate command, unless it continues the line before.
 fn join(gist: &mut String, line: &str, is_quoted: bool) {
     let line = line.trim();
-    if line.is_empty() || line.starts_with('#') && !is_quoted {
+    if line.is_empty() {
         return;
     }
     let goes_on = ["\\", "|", "&&", ";", "{", "(", " do", " then", " else", " in"];
@@ -38,38 +54,6 @@ fn join(gist: &mut String, line: &str, is_quoted: bool) {
         () => "; ",
     });
     gist.push_str(line);
-}
-
-/// The quote that is open at the end of `line`; adds the heredocs that begin in it to `ends`.
-fn quote_after(line: &str, open: Option<char>, ends: &mut Vec<String>) -> Option<char> {
-    let mut quote = open;
-    let mut rest = line.chars();
-    while let Some(letter) = rest.next() {
-        match (quote, letter) {
-            (Some('"') | None, '\\') => {
-                rest.next();
-            }
-            (Some(open), _) => quote = (letter != open).then_some(open),
-            (None, '\'' | '"') => quote = Some(letter),
-            (None, '<') if rest.as_str().starts_with('<') => {
-                let word = rest.as_str().trim_start_matches(['<', '-', ' ']);
-                // `<<<` passes one word and begins no heredoc.
-                if !rest.as_str().starts_with("<<") {
-                    ends.push(delimiter(word));
-                }
-                rest.next();
-            }
-            (None, _) => {}
-        }
-    }
-    quote
-}
-
-/// The word that ends a heredoc, without its quotes.
-fn delimiter(word: &str) -> String {
-    let word = word.trim_start_matches(['\'', '"', '\\']);
-    let is_part = |c: char| c.is_alphanumeric() || "_-!.".contains(c);
-    word.chars().take_while(|c| is_part(*c)).collect()
 }
 
 #[cfg(test)]
@@ -88,6 +72,12 @@ mod tests {
             (
                 "# first\nset -e\nfor f in *; do\n  cat \"$f\"\ndone",
                 "set -e; for f in *; do cat \"$f\"; done",
+            ),
+            ("make # don't ask\nls", "make; ls"),
+            ("Agent fix issue #7; then push", "Agent fix issue #7; then push"),
+            (
+                "git commit -m \"$(cat <<'EOF'\nit's \"new\"\n# more\nEOF\n)\"\nls",
+                "git commit -m \"$(cat <<'EOF' it's \"new\" # more EOF )\"; ls",
             ),
             ("cat <<< \"it's\" && ls", "cat <<< \"it's\" && ls"),
             ("python - <<-\"PY\"\nimport os\nPY", "python - <<-\"PY\""),

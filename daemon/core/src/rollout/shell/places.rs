@@ -19,7 +19,7 @@ pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
     let mut place = Some(String::new());
     for (index, command) in commands.iter().enumerate() {
         if index > 0 || !enters_first {
-            place = moved(command, place);
+            place = folder_after(command, place);
         }
         for (used, path) in uses(command) {
             let is_whole = path.starts_with(['/', '~']) || path.get(1..3) == Some(":/");
@@ -36,7 +36,7 @@ pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
 }
 
 /// The folder after a command.
-fn moved(command: &Command, place: Option<String>) -> Option<String> {
+fn folder_after(command: &Command, place: Option<String>) -> Option<String> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     match words.as_slice() {
         // A subshell restores the folder when it ends, and the lexer does not know where it ends.

@@ -1,5 +1,7 @@
 //! Command substitutions, whose output becomes part of another command: `$(…)`, `` `…` ``, `<(…)`.
 
+use super::scan::{Scanner, ShellToken};
+
 /// A script without its substitutions.
 #[derive(Debug, Default)]
 pub struct Substitutions {
@@ -13,6 +15,33 @@ pub struct Substitutions {
 const MARK: char = '\u{1}';
 
 impl Substitutions {
+    fn read(&mut self, script: &str, mut scanner: Scanner<'_>) {
+        // Where the script of the outermost substitution begins.
+        let mut begin = None;
+        while let Some((token, text)) = scanner.next() {
+            let at = script.len() - scanner.rest().len();
+            match (begin, token) {
+                (Some(from), ShellToken::Close) if scanner.substitutions() == 0 => {
+                    self.lift(&script[from..at - text.len()]);
+                    begin = None;
+                }
+                (Some(_), _) => {}
+                (None, ShellToken::Open) => begin = Some(at),
+                // The shell replaces them in a heredoc, too.
+                (None, ShellToken::Heredoc) => self.read(text, Scanner::of_body(text)),
+                (None, _) => self.script.extend(text.split(MARK)),
+            }
+        }
+        if let Some(from) = begin {
+            self.lift(&script[from..]);
+        }
+    }
+
+    fn lift(&mut self, inner: &str) {
+        self.script.push_str(&format!("{MARK}{}{MARK}", self.inner.len()));
+        self.inner.push(inner.to_owned());
+    }
+
     /// The scripts whose output is part of a word.
     pub fn inside<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
         let numbers = word.split(MARK).skip(1).step_by(2);
@@ -40,70 +69,8 @@ impl Substitutions {
 /// Takes the outermost substitutions out of a script. Single quotes contain none.
 pub fn without_substitutions(script: &str) -> Substitutions {
     let mut out = Substitutions::default();
-    let mut rest = script;
-    let (mut in_single, mut in_double) = (false, false);
-    while let Some(c) = rest.chars().next() {
-        let behind = &rest[c.len_utf8()..];
-        let opened = match c {
-            _ if in_single => None,
-            '$' | '<' | '>' => behind.strip_prefix('(').filter(|_| c == '$' || !in_double),
-            _ => None,
-        };
-        if let Some(body) = opened {
-            let end = closing(body);
-            lift(&mut out, &body[..end]);
-            rest = body.get(end + 1..).unwrap_or_default();
-            continue;
-        }
-        if c == '`' && !in_single {
-            let end = behind.find('`').unwrap_or(behind.len());
-            lift(&mut out, &behind[..end]);
-            rest = behind.get(end + 1..).unwrap_or_default();
-            continue;
-        }
-        match c {
-            '\'' if !in_double => in_single = !in_single,
-            '"' if !in_single => in_double = !in_double,
-            '\\' if !in_single => {
-                out.script.push(c);
-                let escaped = behind.chars().next();
-                out.script.extend(escaped);
-                rest = &behind[escaped.map_or(0, char::len_utf8)..];
-                continue;
-            }
-            _ => {}
-        }
-        if c != MARK {
-            out.script.push(c);
-        }
-        rest = behind;
-    }
+    out.read(script, Scanner::new(script));
     out
-}
-
-fn lift(out: &mut Substitutions, body: &str) {
-    out.script.push_str(&format!("{MARK}{}{MARK}", out.inner.len()));
-    out.inner.push(body.to_owned());
-}
-
-/// Offset of the parenthesis that closes the one open at the beginning.
-fn closing(body: &str) -> usize {
-    let (mut depth, mut quote) = (0_u32, None);
-    let mut chars = body.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match (quote, c) {
-            (None | Some('"'), '\\') => {
-                chars.next();
-            }
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), c) if open == c => quote = None,
-            (None, '(') => depth += 1,
-            (None, ')') if depth == 0 => return at,
-            (None, ')') => depth -= 1,
-            _ => {}
-        }
-    }
-    body.len()
 }
 
 #[cfg(test)]
@@ -118,6 +85,8 @@ mod tests {
             ("eval `date` '$(no)' \\$(no)", &["date"]),
             ("echo \"a <(b)\"", &[]),
             ("echo $(open", &["open"]),
+            ("ls # it's\ncat $(pwd)", &["pwd"]),
+            ("cat <<E\nit's $(id)\nE\n$(pwd)", &["id", "pwd"]),
         ] {
             let lifted = without_substitutions(script);
             assert_eq!(lifted.inner, inner, "{script}");

@@ -1,7 +1,7 @@
 //! The keys of policies, as listed by `longhaul config show`.
 
 use longhaul_core::policy::settings::{PhraseTable, TierTable};
-use longhaul_core::policy::{Policy, PolicyTable};
+use longhaul_core::policy::{Policy, PolicySettings};
 use serde_json::Value;
 
 use super::super::file::fields_of;
@@ -13,9 +13,9 @@ impl Policies {
     pub(in crate::config) fn entries(&self) -> Vec<Entry> {
         let json = |value: serde_json::Result<Value>| value.unwrap_or_default();
         let policy: Value = json(serde_json::to_value::<&Policy>(&self.active));
-        let configured: Value = json(serde_json::to_value::<&PolicyTable>(&self.configured));
+        let configured: Value = json(serde_json::to_value::<&PolicySettings>(&self.configured));
         let mut entries = Vec::new();
-        for &key in fields_of::<PolicyTable>() {
+        for &key in fields_of::<PolicySettings>() {
             let (table, values, configured) = match key {
                 "early" | "ready" | "asap" | "emergency" => {
                     (fields_of::<TierTable>(), &policy["tiers"][key], &configured[key])

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_core::compaction::account::AgentAccount;
-use longhaul_core::fold::{Aftermath, CompactionBill};
+use longhaul_core::fold::{CompactionBill, WorkAfterCompaction};
 use longhaul_protocol::thread::{
     AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost, CostSource, Price,
     ResumePrice, WorkAfter,
@@ -38,7 +38,7 @@ fn cost(billed: BilledRow) -> CompactionCost {
     }
 }
 
-fn after(after: Aftermath) -> WorkAfter {
+fn after(after: WorkAfterCompaction) -> WorkAfter {
     WorkAfter {
         actions: after.actions,
         edited: after.has_edited,

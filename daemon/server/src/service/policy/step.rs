@@ -101,7 +101,7 @@ impl Stepping<'_> {
             let rows: Vec<_> = stepped
                 .decided
                 .iter()
-                .filter(|(_, decision)| decision.tier.is_some() && stepped.is_news)
+                .filter(|(_, decision)| decision.tier.is_some() && stepped.should_log)
                 .map(|(situation, decision)| row_of(policy, situation, decision, &policy.name))
                 .collect();
             (serde_json::to_string(&stepped.state).ok(), rows, stepped)

@@ -35,7 +35,7 @@ const ROLES: &[&str] = &["you are a ", "you are an ", "you must fully ", "act as
 const SHOUTED_WORDS: usize = 4;
 
 /// Condenses a message, and rates how well the result describes it.
-pub(super) fn gist(message: &str) -> (Worth, String) {
+pub(super) fn describe(message: &str) -> (Worth, String) {
     if let Some(command) = slash_command(message) {
         return command;
     }
@@ -45,7 +45,7 @@ pub(super) fn gist(message: &str) -> (Worth, String) {
     }
     match arguments(message) {
         Some(given) if is_informative(given) => (Worth::Words, given.to_owned()),
-        _ => match followed(message) {
+        _ => match followed_file(message) {
             Some(file) => (Worth::Prompt, format!("follow {file}")),
             None if gives_role(message) => (Worth::Role, opening(message).to_owned()),
             None => (Worth::Prompt, opening(message).to_owned()),
@@ -62,7 +62,7 @@ fn gives_role(message: &str) -> bool {
 }
 
 /// The file that a one-line prompt says to follow.
-fn followed(message: &str) -> Option<&str> {
+fn followed_file(message: &str) -> Option<&str> {
     let mut words = text::prefix(message, FOLLOWED_BYTES).split_whitespace();
     let named = words.find(|word| word.starts_with('@') && word.contains('/'))?;
     is_prompt(message).then(|| named.trim_end_matches([',', '.', ';', ':']))
@@ -164,7 +164,7 @@ mod tests {
                 "/review the last three commits",
             ),
         ] {
-            assert_eq!(gist(message), (worth, expected.to_owned()), "{message}");
+            assert_eq!(describe(message), (worth, expected.to_owned()), "{message}");
         }
     }
 }

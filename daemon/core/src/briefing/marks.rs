@@ -27,7 +27,7 @@ pub(super) static EMPTY: Phrases = Phrases::new(&EMPTY_MARKS);
 pub(super) static REASONS: Phrases = Phrases::new(&REASON_MARKS);
 pub(super) static REJECTIONS: Phrases = Phrases::new(&REJECTION_MARKS);
 pub(super) static RULES: Phrases = Phrases::new(&RULE_MARKS);
-pub(in crate::briefing) static VALUES: Phrases = Phrases::new(&VALUES_MARKS);
+pub(super) static VALUES: Phrases = Phrases::new(&VALUES_MARKS);
 
 /// All of them: most lines have none.
 pub(super) static ANY: Phrases = Phrases::new(&ANY_MARKS);
@@ -55,6 +55,6 @@ const ANY_MARKS: [&str; 24] = {
 };
 
 /// Whether a line of a document states a decision.
-pub(in crate::briefing) fn decides(line: &str) -> bool {
+pub(super) fn decides(line: &str) -> bool {
     !line.is_empty() && DECISIONS.is_in(line)
 }

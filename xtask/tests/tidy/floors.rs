@@ -6,23 +6,12 @@ use syn::visit::{self, Visit};
 use crate::assert_none;
 use crate::source::SOURCES;
 
-/// Modules of one floor. They may use each other only if the table says so.
-struct Floor {
-    modules: &'static [&'static str],
-    peers_meet: bool,
-}
-
-const fn floor(modules: &'static [&'static str]) -> Floor {
-    Floor { modules, peers_meet: false }
-}
-
-const fn floor_of_peers(modules: &'static [&'static str]) -> Floor {
-    Floor { modules, peers_meet: true }
-}
+/// Modules that do not use each other.
+type Floor = &'static [&'static str];
 
 /// The core, lowest first.
 const CORE: &[Floor] = &[
-    floor(&[
+    &[
         "digest",
         "job",
         "limits",
@@ -34,23 +23,23 @@ const CORE: &[Floor] = &[
         "text",
         "thread",
         "tokens",
-    ]),
-    floor(&["archive", "item", "model", "template"]),
-    floor(&["rollout"]),
-    floor(&["context"]),
-    floor(&["choice", "search"]),
-    floor(&["step"]),
-    floor(&["briefing"]),
-    floor(&["checkpoint"]),
-    floor(&["signal"]),
-    floor(&["fold"]),
-    floor(&["compaction", "history", "memory"]),
-    floor(&["policy"]),
+    ],
+    &["archive", "item", "model", "template"],
+    &["rollout"],
+    &["context"],
+    &["choice", "search"],
+    &["step"],
+    &["briefing"],
+    &["checkpoint"],
+    &["signal"],
+    &["fold"],
+    &["compaction", "history", "memory"],
+    &["policy"],
 ];
 
 /// The readers of transcripts, lowest first.
 const ROLLOUT: &[Floor] = &[
-    floor(&[
+    &[
         "accept",
         "between_agents",
         "compose",
@@ -62,16 +51,16 @@ const ROLLOUT: &[Floor] = &[
         "repair",
         "responses",
         "shell",
-    ]),
-    floor(&["records", "tool", "weigh"]),
-    floor(&["source"]),
-    floor(&["codex", "opencode", "outline"]),
-    floor(&["claude", "gemini", "longhaul"]),
+    ],
+    &["records", "tool", "weigh"],
+    &["source"],
+    &["codex", "opencode", "outline"],
+    &["claude", "gemini", "longhaul"],
 ];
 
 /// The briefing, lowest first.
 const BRIEFING: &[Floor] = &[
-    floor(&[
+    &[
         "chain",
         "extra",
         "file_edit",
@@ -82,29 +71,29 @@ const BRIEFING: &[Floor] = &[
         "tasks",
         "terms",
         "warnings",
-    ]),
-    floor(&["evidence", "finished", "openapi", "placeholders", "prompt", "replacements", "select"]),
-    floor(&["documents", "outcome"]),
-    floor(&["effects", "git"]),
-    floor(&["checks"]),
-    floor(&["collect", "coverage"]),
-    floor(&["fold", "gather", "write"]),
-    floor(&["render"]),
+    ],
+    &["evidence", "finished", "openapi", "placeholders", "prompt", "replacements", "select"],
+    &["documents", "outcome"],
+    &["effects", "git"],
+    &["checks"],
+    &["collect", "coverage"],
+    &["fold", "gather", "write"],
+    &["render"],
 ];
 
 /// Memory in the core, lowest first.
 const CORE_MEMORY: &[Floor] = &[
-    floor(&["day", "eligible", "learning", "place", "plain", "span", "usage"]),
-    floor(&["cite", "edits", "own", "read_log", "slug"]),
-    floor(&["extract"]),
-    floor(&["consolidate", "input"]),
-    floor(&["agent"]),
-    floor(&["summary"]),
+    &["day", "eligible", "learning", "place", "plain", "span", "usage"],
+    &["cite", "edits", "own", "read_log", "slug"],
+    &["extract"],
+    &["consolidate", "input"],
+    &["agent"],
+    &["summary"],
 ];
 
 /// The shell, lowest first.
 const SERVER: &[Floor] = &[
-    floor(&[
+    &[
         "agent_settings",
         "args",
         "clock",
@@ -119,41 +108,41 @@ const SERVER: &[Floor] = &[
         "shutdown",
         "systemd",
         "work_folder",
-    ]),
-    floor(&["link", "model", "new_file", "project_instructions", "thread_names"]),
-    floor(&["config"]),
-    floor(&["repository", "telemetry"]),
-    floor(&["events", "jobs", "message_history", "recorder"]),
-    floor(&["archive"]),
-    floor(&["transcript"]),
-    floor(&["discovery"]),
-    floor(&["ingest"]),
-    floor(&["service"]),
-    floor(&["rpc", "socket"]),
-    floor(&["app"]),
+    ],
+    &["link", "model", "new_file", "project_instructions", "thread_names"],
+    &["config"],
+    &["repository", "telemetry"],
+    &["events", "jobs", "message_history", "recorder"],
+    &["archive"],
+    &["transcript"],
+    &["discovery"],
+    &["ingest"],
+    &["service"],
+    &["rpc", "socket"],
+    &["app"],
 ];
 
 /// The store, lowest first.
 const STORE: &[Floor] = &[
-    floor(&["current", "descriptor", "error", "path"]),
-    floor(&["row", "seal"]),
-    floor(&["wal"]),
-    floor(&["pool"]),
-    floor(&["age", "file", "gauge", "job", "model", "policy", "salvage", "schema", "update"]),
-    floor(&["compaction", "memory", "open", "page", "session_database", "thread"]),
-    floor(&["archive", "observation", "retention", "search"]),
-    floor(&["commit"]),
-    floor(&["store"]),
+    &["current", "descriptor", "error", "path"],
+    &["row", "seal"],
+    &["wal"],
+    &["pool"],
+    &["age", "file", "gauge", "job", "model", "policy", "salvage", "schema", "update"],
+    &["compaction", "memory", "open", "page", "session_database", "thread"],
+    &["archive", "observation", "retention", "search"],
+    &["commit"],
+    &["store"],
 ];
 
 /// The methods, lowest first.
 const RPC: &[Floor] = &[
-    floor(&["answer"]),
-    floor(&["error"]),
-    floor(&["agent_params", "convert", "cursor", "params", "texts"]),
-    floor(&["references"]),
-    floor(&["table"]),
-    floor(&[
+    &["answer"],
+    &["error"],
+    &["agent_params", "convert", "cursor", "params", "texts"],
+    &["references"],
+    &["table"],
+    &[
         "archive",
         "checkpoint",
         "daemon",
@@ -164,93 +153,85 @@ const RPC: &[Floor] = &[
         "message_history",
         "policy",
         "search",
-    ]),
-    floor(&["compaction"]),
-    floor(&["thread"]),
-    floor(&["context"]),
+    ],
+    &["compaction"],
+    &["thread"],
+    &["context"],
 ];
 
 /// The use-cases of the shell, lowest first.
 const SERVICE: &[Floor] = &[
-    floor(&["error"]),
-    floor(&["age", "disk", "hints", "item_index", "keeping", "prefix", "texts"]),
-    floor(&["archive", "preimage", "search", "snapshot", "threads"]),
-    floor(&[
-        "checkpoint",
-        "context",
-        "history",
-        "memory",
-        "message_history",
-        "recording",
-        "retention",
-    ]),
-    floor(&["choice", "projects"]),
-    floor(&["resolve"]),
-    floor(&["job", "notices", "policy", "settings_diff", "worker"]),
-    floor(&["compaction"]),
-    floor(&["continuation"]),
-    floor(&["idle_trim", "opening", "reload"]),
-    floor(&["storage"]),
-    floor(&["status"]),
-    floor(&["parts"]),
+    &["error"],
+    &["age", "disk", "hints", "item_index", "keeping", "prefix", "texts"],
+    &["archive", "preimage", "search", "snapshot", "threads"],
+    &["checkpoint", "context", "history", "memory", "message_history", "recording", "retention"],
+    &["choice", "projects"],
+    &["resolve"],
+    &["job", "notices", "policy", "settings_diff", "worker"],
+    &["compaction"],
+    &["continuation"],
+    &["idle_trim", "opening", "reload"],
+    &["storage"],
+    &["status"],
+    &["parts"],
 ];
 
 /// The archive, lowest first.
 const ARCHIVE: &[Floor] = &[
-    floor(&["description", "shared"]),
-    floor(&["reading"]),
-    floor(&["lookup", "publishing", "repair"]),
-    floor(&["upkeep"]),
-    floor(&["forgetting"]),
-    floor(&["archiver"]),
-    floor(&["keeper"]),
-    floor(&["restore", "status"]),
-    floor(&["titles"]),
+    &["description", "shared"],
+    &["reading"],
+    &["lookup", "publishing", "repair"],
+    &["upkeep"],
+    &["forgetting"],
+    &["archiver"],
+    &["keeper"],
+    &["restore", "status"],
+    &["titles"],
 ];
 
 /// The search, lowest first.
 const SEARCH: &[Floor] = &[
-    floor(&["progress", "query", "rare", "reading"]),
-    floor(&["indexer", "loose"]),
-    floor(&["full_text"]),
-    floor(&["reindex"]),
+    &["progress", "query", "rare", "reading"],
+    &["indexer", "loose"],
+    &["full_text"],
+    &["reindex"],
 ];
 
 /// A compaction, lowest first.
 const COMPACTION: &[Floor] = &[
-    floor(&["request"]),
-    floor(&["agent_steps", "record"]),
-    floor(&["input", "install", "log", "progress", "texts"]),
-    floor(&["loop_guard", "records", "replacement", "spans", "undo"]),
-    floor(&["attempt", "given_items", "packet"]),
-    floor(&["gather", "ladder"]),
-    floor(&["prepare", "preview"]),
-    floor(&["compactor"]),
-    floor(&["background"]),
+    &["request"],
+    &["agent_steps", "record"],
+    &["input", "install", "log", "progress", "texts"],
+    &["loop_guard", "records", "replacement", "spans", "undo"],
+    &["attempt", "given_items", "packet"],
+    &["gather", "ladder"],
+    &["prepare", "preview"],
+    &["compactor"],
+    &["background"],
 ];
 
 /// Memory, lowest first.
 const MEMORY: &[Floor] = &[
-    floor(&["ask", "baseline", "folder", "passages", "project", "sources"]),
-    floor(&["publications"]),
-    floor(&["citations", "reader"]),
-    floor(&["reads"]),
-    floor(&["thread_reader"]),
-    floor(&["extract"]),
-    floor(&["publish", "scan"]),
-    floor(&["curation", "notes", "status", "waves"]),
-    floor(&["curator"]),
-    floor(&["runs"]),
-    floor(&["upkeep"]),
+    &["ask", "baseline", "folder", "passages", "project", "sources"],
+    &["publications"],
+    &["citations", "reader"],
+    &["reads"],
+    &["thread_reader"],
+    &["extract"],
+    &["publish", "scan"],
+    &["curation", "notes", "status", "waves"],
+    &["curator"],
+    &["runs"],
+    &["upkeep"],
 ];
 
 /// Policies, lowest first.
 const POLICY: &[Floor] = &[
-    floor(&["adviser", "record", "thread_state"]),
-    floor(&["judge", "log", "report", "surroundings", "watcher_store"]),
-    floor(&["situations", "step"]),
-    floor(&["watchers"]),
-    floor(&["live"]),
+    &["adviser", "record", "thread_state"],
+    &["judge", "log", "report", "surroundings", "watcher_store"],
+    &["situations", "step"],
+    &["watchers"],
+    &["live"],
 ];
 
 #[test]
@@ -324,8 +305,7 @@ fn check(folder: &str, floors: &[Floor]) {
             let path = absolute(&used, &here);
             let Some([name, ..]) = path.strip_prefix(outer.as_slice()) else { continue };
             let is_below = height(floors, name).is_none_or(|floor| floor < own);
-            let is_peer = height(floors, name) == Some(own) && floors[own].peers_meet;
-            if name.as_str() != module && !is_below && !is_peer {
+            if name.as_str() != module && !is_below {
                 let line = used.first().map_or(0, |ident| ident.span().start().line);
                 findings.push(format!("{}:{line} uses {name}", source.path));
             }
@@ -335,7 +315,7 @@ fn check(folder: &str, floors: &[Floor]) {
 }
 
 fn height(floors: &[Floor], module: &str) -> Option<usize> {
-    floors.iter().position(|floor| floor.modules.contains(&module))
+    floors.iter().position(|floor| floor.contains(&module))
 }
 
 /// Converts a path in the module `here` to one from the crate's root.

@@ -42,6 +42,21 @@ fn no_daemon_is_69_with_a_hint() {
     assert_eq!((done.code, done.stdout.as_str()), (0, "the daemon is not running\n"));
 }
 
+/// Its parent does not wait for it, as in a container without an init.
+#[cfg(target_os = "linux")]
+#[test]
+fn daemon_that_ended_as_a_zombie_is_stopped() {
+    let mut ended = std::process::Command::new("/bin/true").spawn().unwrap();
+    let answer = json!({ "pid": ended.id(), "requests_in_flight": 0 });
+    let script = script().on::<daemon::Shutdown>(move |_| {
+        Reply::ResultThen(answer.clone(), vec!["this is no JSON and ends the connection".into()])
+    });
+    let done = Desk::new(script).run(&["down"]);
+    let expected = format!("stopped: process {}\n", ended.id());
+    assert_eq!((done.code, done.stdout), (0, expected), "{}", done.stderr);
+    ended.wait().unwrap();
+}
+
 /// A daemon whose socket was removed and cannot be bound again.
 #[test]
 fn unresponsive_daemon_is_reported_with_its_process() {

@@ -46,7 +46,7 @@ impl Hook<'_> {
     pub(super) async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {
         match timeout_at(self.until, self.client.call::<M>(params)).await {
             Ok(answer) => answer.map_err(|error| one_line(&error)),
-            Err(_) => Err(format!("{} took too long", M::NAME)),
+            Err(_) => Err("the daemon did not answer in time".to_owned()),
         }
     }
 }

@@ -128,6 +128,30 @@ fn every_decision_of_a_session_matches_the_record() {
     check("policy_decisions", &text);
 }
 
+/// An agent that was killed does not say that its turn ended; the next one says so.
+#[test]
+fn a_turn_ends_at_the_latest_where_the_next_one_begins() {
+    let ends = |is_kept: &dyn Fn(&str) -> bool| {
+        let (mut fold, window) = (Fold::new(Source::Codex), window(100_000));
+        let (mut replay, mut turns) = (Replay::new(policies()), Vec::new());
+        let mut made = |_: &Policy, at: &policy::Situation, _: &policy::Decision| {
+            if at.point == policy::Point::TurnEnd {
+                turns.push(at.turn);
+            }
+        };
+        for line in session().iter().filter(|line| is_kept(line)) {
+            push(&mut fold, line.as_bytes());
+            replay.line(&mut fold, &window, &mut made);
+        }
+        turns.dedup();
+        turns
+    };
+    let reported = ends(&|_| true);
+    let followed = ends(&|line| !line.contains("task_complete"));
+    assert!(followed.len() > 2, "{followed:?}");
+    assert_eq!(followed, reported[..reported.len() - 1], "the last one has not ended");
+}
+
 #[test]
 fn a_replay_decides_the_same_after_any_save() {
     let window = window(100_000);

@@ -47,6 +47,13 @@ fn a_dropped_item_removes_only_its_own_lines() {
 }
 
 #[test]
+fn a_choice_says_whether_its_text_was_cut() {
+    let whole = items(ChoiceAction::Pin, "keep it", 9);
+    assert!(!whole.is_cut() && !text(ChoiceAction::Pin, "keep it").is_cut());
+    assert!(Choice { text: "keep".to_owned(), ..whole }.is_cut());
+}
+
+#[test]
 fn only_dropped_lines_are_removed() {
     let choices = dropped(text(ChoiceAction::Drop, "secret plan"));
     assert_eq!(choices.without_hidden("a\nthe secret plan is\nb\n"), "a\nb\n");

@@ -95,6 +95,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_parts_of_a_request_share_its_room() {
+        let part = |letter: &str| json!({"type": "input_text", "text": letter.repeat(300)});
+        let item = json!({"type": "message", "role": "user", "content": [part("a"), part("b")]});
+        let kept = keep_request_within(item, 100);
+        let text = |at: usize| kept.item["content"][at]["text"].as_str().unwrap_or_default();
+        assert_eq!(text(0), "a".repeat(300));
+        assert!(text(1).len() <= 100 && text(1).contains("bb"), "{}", text(1));
+        assert!(kept.cut);
+    }
+
+    #[test]
     fn the_request_comes_last_and_context_before_it_in_mid_turn_only() {
         let context = [message("developer", "rules")];
         let request = keep_request(message("user", "fix it"));

@@ -101,6 +101,7 @@ mod tests {
             ),
             ("it compacted", vec![asked(), full(), asked(), full(), compacted()], None),
             ("asked once more", vec![asked(), failed(), asked()], Some((Compaction, 1))),
+            ("another cause", vec![asked(), full(), asked(), failed()], Some((Compaction, 1))),
         ] {
             assert_eq!(blocked(Source::Codex, &lines), expected, "{what}");
         }

@@ -171,5 +171,6 @@ mod tests {
             read(Source::Codex, ItemKind::ToolOutput, line.as_bytes()).unwrap().digest()
         };
         assert_eq!(digest(&one), digest(&other));
+        assert_ne!(digest(&one), digest(&one.replace("same words", "other words")));
     }
 }

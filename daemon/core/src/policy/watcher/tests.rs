@@ -228,6 +228,9 @@ fn an_emergency_aborts_every_wait() {
     assert_eq!(effects, ["ask_judgment", "compact"]);
     let (effects, _) = run(&policy, vec![mid]);
     assert_eq!(effects, ["compact"]);
+    let full = Situation { point: Point::MidTurn, ..at(20, 220_000, &[Boundary::Commit]) };
+    let (effects, _) = run(&policy, vec![commit(), Event::MidTurn(full)]);
+    assert_eq!(effects, ["ask_judgment"], "the wait goes on without an emergency");
 }
 
 /// Defect 7.5: packets were cut in the middle of a character.

@@ -105,40 +105,27 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         None => place::build_debug()?.join("longhauld"),
     };
     let run = AgentRun { options, longhauld: &longhauld, limit };
-    let (mut differing, mut skipped) = (Vec::new(), Vec::new());
-    let (mut codex, mut claude) = (None, None);
-    let mut is_claude_missing = false;
-    for version in versions::resolve(&CODEX, &options.codex)? {
-        let routes = Routes::of(&CODEX, &version, &options.only)?;
-        let Some((binary, rows)) = run.codex(&version, &routes)? else {
-            return Ok(AgentsOutcome::Skipped("Codex could not be installed from npm"));
-        };
-        differing.extend(print_rows(&rows, &format!("codex {version}")));
-        skipped.extend(routes.skipped());
-        codex = routes.has(Route::Archive).then_some(binary);
+    // Most of the time an agent waits for a mock or a timer.
+    let (codex, claude) = std::thread::scope(|scope| {
+        let codex = scope.spawn(|| run.all_codex());
+        let claude = run.all_claude();
+        (codex.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), claude)
+    });
+    let (codex, claude) = (codex?, claude?);
+    if codex.is_missing {
+        return Ok(AgentsOutcome::Skipped("Codex could not be installed from npm"));
     }
-    for version in versions::resolve(&CLAUDE, &options.claude)? {
-        let routes = Routes::of(&CLAUDE, &version, &options.only)?;
-        match run.claude(&version, &routes)? {
-            Some((binary, rows)) => {
-                differing.extend(print_rows(&rows, &format!("claude {version}")));
-                claude = Some(binary);
-            }
-            None => is_claude_missing = true,
-        }
-        skipped.extend(routes.skipped());
-    }
-    if let (Some(codex), Some(claude)) = (codex, claude) {
-        println!("==> from one agent to another");
+    let mut differing = [codex.differing, claude.differing].concat();
+    if let (Some(codex), Some(claude)) = (codex.binary, claude.binary) {
         let mut rows = Vec::new();
         let both = || crossing::play(&longhauld, (codex.clone(), claude.clone()), limit);
         drive(&mut rows, "continue", both);
-        differing.extend(print_rows(&rows, "both"));
+        differing.extend(print_rows(&rows, "from one agent to another"));
     }
     ensure!(differing.is_empty(), "rows differ: {}", differing.join(", "));
-    Ok(match is_claude_missing {
+    Ok(match claude.is_missing {
         true => AgentsOutcome::Skipped("Claude Code could not be installed; Codex agrees"),
-        false => AgentsOutcome::Agreed(skipped),
+        false => AgentsOutcome::Agreed([codex.skipped, claude.skipped].concat()),
     })
 }
 
@@ -160,6 +147,7 @@ fn install(agent: &Agent, version: &str, folder: &Path) -> anyhow::Result<Option
 
 /// Prints the rows and returns the names of those that differ.
 fn print_rows(rows: &[Row], version: &str) -> Vec<String> {
+    println!("==> {version}");
     rows.iter().for_each(|row| println!("    {row}"));
     let differing = rows.iter().filter(|row| !row.agrees);
     differing.map(|row| format!("{version} {}", row.step)).collect()
@@ -189,13 +177,53 @@ struct AgentRun<'a> {
     limit: Duration,
 }
 
+/// What all versions of an agent gave.
+#[derive(Default)]
+struct AgentComparison {
+    differing: Vec<String>,
+    skipped: Vec<String>,
+    /// The newest version's program, if it takes part in the routes between agents.
+    binary: Option<PathBuf>,
+    is_missing: bool,
+}
+
 impl AgentRun<'_> {
+    /// Stops at a version that cannot be installed.
+    fn all_codex(&self) -> anyhow::Result<AgentComparison> {
+        let mut all = AgentComparison::default();
+        for version in versions::resolve(&CODEX, &self.options.codex)? {
+            let routes = Routes::of(&CODEX, &version, &self.options.only)?;
+            let Some((binary, rows)) = self.codex(&version, &routes)? else {
+                return Ok(AgentComparison { is_missing: true, ..all });
+            };
+            all.differing.extend(print_rows(&rows, &format!("codex {version}")));
+            all.skipped.extend(routes.skipped());
+            all.binary = routes.has(Route::Archive).then_some(binary);
+        }
+        Ok(all)
+    }
+
+    fn all_claude(&self) -> anyhow::Result<AgentComparison> {
+        let mut all = AgentComparison::default();
+        for version in versions::resolve(&CLAUDE, &self.options.claude)? {
+            let routes = Routes::of(&CLAUDE, &version, &self.options.only)?;
+            match self.claude(&version, &routes)? {
+                Some((binary, rows)) => {
+                    all.differing.extend(print_rows(&rows, &format!("claude {version}")));
+                    all.binary = Some(binary);
+                }
+                None => all.is_missing = true,
+            }
+            all.skipped.extend(routes.skipped());
+        }
+        Ok(all)
+    }
+
     fn deadline(&self) -> Deadline {
         Deadline::after(self.limit)
     }
 
     fn binary(&self, agent: &Agent, version: &str) -> anyhow::Result<Option<PathBuf>> {
-        println!("==> {} {version}", agent.program);
         let temporary = tempfile::tempdir()?;
         // Kept until the process ends: later routes use it.
         let folder = self.options.keep.clone().unwrap_or_else(|| temporary.keep());

@@ -71,6 +71,29 @@ fn defect_7_13_1_a_policy_cannot_make_a_boundary_count_before_its_tier() {
     assert!(policy.problems().iter().any(|problem| problem.key == "early.requires_any_boundary"));
 }
 
+#[test]
+fn bounds_of_a_policy_are_exact() {
+    use crate::policy::settings::PHRASES_MAX;
+    let problems = |policy: &Policy| {
+        policy.problems().into_iter().map(|problem| problem.key).collect::<Vec<_>>()
+    };
+    for (percent, is_problem) in [(100, false), (101, true)] {
+        let tier = TierTable { percent_remaining_lt: Some(percent), ..TierTable::default() };
+        let policy = Policy::default().with("mine", &table(tier));
+        let expected = ["early.percent_remaining_lt", "ready.percent_remaining_lt"];
+        let expected = if is_problem { &expected[..] } else { &[] };
+        assert_eq!(problems(&policy), expected, "{percent}");
+    }
+    for (count, bytes, is_problem) in
+        [(PHRASES_MAX, PHRASES_MAX, false), (PHRASES_MAX + 1, 1, true), (1, PHRASES_MAX + 1, true)]
+    {
+        let mut policy = Policy::default();
+        policy.phrases.negation = vec!["x".repeat(bytes); count];
+        let expected: &[&str] = if is_problem { &["phrases"] } else { &[] };
+        assert_eq!(problems(&policy), expected, "{count} phrases of {bytes} bytes");
+    }
+}
+
 /// Defect 7.2c: with `turn_complete` required, a plan update kept a turn from compacting.
 #[test]
 fn defect_7_2c_a_plan_update_removes_no_other_boundary() {

@@ -174,11 +174,9 @@ fn doc() -> anyhow::Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
-/// Twice as many at once as there are processors, since many tests wait for a daemon or a time limit. Faults and simulation
-/// have steps of their own, so that one run of each is enough here.
+/// Faults and simulation have steps of their own, so that one run of each is enough here.
 fn tests() -> anyhow::Result<StepResult> {
     let has_nextest = process::is_present(place::cargo()?.args(["nextest", "--version"]));
-    let at_once = std::thread::available_parallelism()?.get() * 2;
     let mut tests = place::cargo()?;
     if has_nextest {
         tests.args(["nextest", "run"]);
@@ -187,10 +185,6 @@ fn tests() -> anyhow::Result<StepResult> {
         tests.args(["test", "--all-targets"]);
     }
     tests.args(["--workspace", "--locked", "--no-fail-fast"]);
-    if !has_nextest {
-        tests.arg("--");
-    }
-    tests.arg(format!("--test-threads={at_once}"));
     tests.env("LONGHAUL_FAULT_RUNS", "1").env("LONGHAUL_SIMULATION_SEEDS", "1");
     process::check(&mut tests)?;
     Ok(StepResult::Passed)

@@ -46,6 +46,10 @@ async fn searched(client: &mut Client, params: &Value) -> Value {
     let indexed = async {
         loop {
             let found = client.request("thread/search", params.clone()).await;
+            // The index opens after the socket.
+            if found.kind() == Some(ErrorKind::StoreBusy) {
+                continue;
+            }
             let (hits, indexed) = (field(found.result(), "hits"), field(found.result(), "indexed"));
             if text_at(indexed, "state") == "idle" && *field(indexed, "items") != 0 {
                 return hits.clone();

@@ -169,6 +169,11 @@ impl Database {
         is_current() || is_replaced() || is_current()
     }
 
+    /// Whether a recovery closed the old database and could not create a new one: call [`Database::recover`] again.
+    pub fn is_recovery_unfinished(&self) -> bool {
+        self.recovering.try_lock().is_ok_and(|recovery| recovery.is_closed)
+    }
+
     /// Compares the pages of a database at rest with its seal.
     ///
     /// # Errors
@@ -313,11 +318,12 @@ mod tests {
         let moved = recovery.moved.clone();
         assert!(moved.is_some());
         *store.database.recovering.lock().await = recovery;
-        assert!(store.database.is_in_place());
+        assert!(store.database.is_in_place() && store.database.is_recovery_unfinished());
         assert!(store.files.after(crate::FileId(0)).await.is_err());
 
         assert_eq!(store.database.recover(3).await.unwrap(), moved);
         assert!(store.files.after(crate::FileId(0)).await.unwrap().is_empty());
+        assert!(!store.database.is_recovery_unfinished());
         assert_eq!(store.database.recover(4).await.unwrap(), None, "it is sound now");
     }
 }

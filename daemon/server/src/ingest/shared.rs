@@ -182,9 +182,14 @@ impl Shared {
         known.is_some_and(|known| known.is_readable && !known.gone && known.stat == file.stat)
     }
 
-    /// Handles damage in the store: moves it aside and recreates it. Returns `true` if it was damaged.
+    /// Handles damage in the store: moves it aside and recreates it. Returns `true` if it was damaged. If no new database
+    /// can be created now, the worker tries again.
     pub(crate) async fn recover(&self) -> Result<bool, StoreError> {
-        let Some(moved_to) = self.database.recover((self.now_ms)()).await? else {
+        let recovered = self.database.recover((self.now_ms)()).await;
+        if recovered.is_err() {
+            self.hints.hint_all();
+        }
+        let Some(moved_to) = recovered? else {
             return Ok(false);
         };
         self.folds.clear();

@@ -273,6 +273,11 @@ impl Worker {
 
     /// Lists everything and queues the changed files.
     async fn scan(&mut self) {
+        if self.shared.database.is_recovery_unfinished()
+            && let Err(error) = self.shared.recover().await
+        {
+            return self.on_refusal(&error).await;
+        }
         for (folder, error) in self.watch.cover(&self.shared.roots) {
             self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
             let folder = folder.to_string_lossy().into_owned();

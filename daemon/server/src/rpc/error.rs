@@ -328,7 +328,9 @@ impl From<StoreError> for Failure {
                 (ErrorKind::PermissionDenied, "the database cannot be used")
             }
             StoreError::Fenced(_) => (ErrorKind::LeaseLost, "the run no longer owns its job"),
-            StoreError::Closed { .. } => (ErrorKind::Draining, "the daemon is stopping"),
+            StoreError::Closed { .. } => {
+                (ErrorKind::Draining, "the daemon is stopping, or replacing a damaged database")
+            }
             StoreError::Io { .. } => {
                 (ErrorKind::DiskFailed, "the database could not be read or written")
             }

@@ -62,6 +62,7 @@ impl ArchivedText {
             read => read,
         }
     }
+
     /// Reads some bytes at `offset`; none at the end.
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         // Its last chunk may have grown since it was opened.

@@ -74,6 +74,14 @@ const WORDS: &[(Class, &[&str])] = &[
     (Class::Start, &["run", "start", "serve", "dev", "up"]),
 ];
 
+/// Programs whose arguments may be named like a tool and are not run.
+const OTHERS: &[&str] = &[
+    "git", "gh", "echo", "printf", "cd", "ls", "tree", "find", "fd", "which", "whereis", "type",
+    "command", "cat", "head", "tail", "less", "wc", "file", "stat", "grep", "rg", "sed", "awk",
+    "jq", "diff", "sort", "rm", "cp", "mv", "mkdir", "touch", "chmod", "ln", "ps", "pgrep",
+    "pkill", "kill", "export", "curl", "wget",
+];
+
 impl Class {
     /// Classifies a line; of several commands, the most significant one decides.
     pub fn of(line: &str) -> Self {
@@ -106,13 +114,8 @@ impl Class {
         // Most commands are none of these tools: do not split them.
         let words = main.split([' ', ':']).filter(|word| !word.is_empty()).take(6);
         let mut words = words.map(|word| word.rfind('/').map_or(word, |end| &word[end + 1..]));
-        let is_tool = |first: &str| {
-            !matches!(
-                first,
-                "git" | "gh" | "echo" | "cd" | "ls" | "grep" | "rg" | "sed" | "cat" | "rm"
-            )
-        };
-        let Some(first) = words.next().filter(|first| is_tool(first)) else { return Self::Other };
+        let first = words.next().filter(|first| !OTHERS.contains(first));
+        let Some(first) = first else { return Self::Other };
         // Asking a tool for its version runs nothing.
         let mut given = main.split_whitespace();
         if given.any(|word| matches!(word, "--version" | "--help" | "-V")) {
@@ -154,6 +157,11 @@ mod tests {
             ("rg 'a && make test' src", Class::Other),
             ("pytest -k 'a; b' | tail", Class::Test),
             ("ps aux | grep test", Class::Other),
+            ("which pytest", Class::Other),
+            ("command -v make", Class::Other),
+            ("head -n 20 /opt/homebrew/bin/pytest", Class::Other),
+            ("mkdir -p web/tests && find . -name check", Class::Other),
+            ("time npm test", Class::Test),
             ("ls .styles && echo there || vale sync", Class::Other),
             ("make || true; npm test", Class::Test),
             ("cat <<EOF > a\nmake test\nEOF", Class::Other),

@@ -19,9 +19,9 @@ mod pack;
 mod rebuild;
 mod text;
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -32,6 +32,8 @@ pub use forgotten::ForgottenThreads;
 pub use pack::{PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack};
 pub(crate) use text::ArchivedReader;
 pub use text::ArchivedText;
+
+use crate::folder::make_synced;
 
 /// Name of the folder in the state folder.
 const FOLDER: &str = "archive";
@@ -199,6 +201,6 @@ fn packs_in(folder: &Path) -> io::Result<Vec<i64>> {
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    make_synced(folder)?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
 }

@@ -10,9 +10,9 @@
 //! line. `<id>.fold` is the fold at the history's end: a cache, recomputed from the histories if it is missing.
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ServiceError;
 use super::item_index::FileRows;
+use crate::folder::make_synced;
 
 /// Prefix of compaction ids, which distinguishes them from threads.
 pub const PREFIX: &str = "cmp_";
@@ -98,7 +99,7 @@ fn put(
     let path = folder.join(format!("{id}.{extension}"));
     let fresh = folder.join(format!("{id}.tmp"));
     let written = (|| {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        make_synced(folder)?;
         let file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         let mut buffered = BufWriter::new(&file);

@@ -77,6 +77,7 @@ impl Folder {
             fs::remove_dir_all(&target)?;
         }
         fs::rename(staging, &target)?;
+        File::open(&self.generations)?.sync_all()?;
         self.point_at(generation)
     }
 

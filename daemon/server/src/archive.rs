@@ -10,7 +10,8 @@
 //! *Reading* ([`ArchivedText`]) decompresses the pack up to the chunk and compares its SHA-256; a chunk with another
 //! digest is never returned. A flipped bit costs the chunks behind it in one pack.
 //!
-//! *A damaged or lost index* is rebuilt from the packs (`rebuild`), without forgotten threads ([`ForgottenThreads`]).
+//! *A damaged, lost or outdated index* (one of an older backup) is rebuilt from the packs (`rebuild`), without forgotten
+//! threads ([`ForgottenThreads`]).
 //!
 //! `service::archive` decides what is archived, and when.
 
@@ -75,15 +76,25 @@ impl Archive {
         };
         make_folder(&self.folder).map_err(access)?;
         let path = self.folder.join(INDEX);
-        let index = match ArchiveIndex::open(&path).await {
-            Err(StoreError::Corrupt { detail, .. }) => {
-                tracing::warn!(path = %path.display(), detail, "rebuilding the archive's index");
-                ArchiveIndex::remove(&path)?;
-                ArchiveIndex::open(&path).await?
-            }
+        let recreate = async |detail: &str| {
+            tracing::warn!(path = %path.display(), detail, "rebuilding the archive's index");
+            ArchiveIndex::remove(&path)?;
+            ArchiveIndex::open(&path).await
+        };
+        let mut index = match ArchiveIndex::open(&path).await {
+            Err(StoreError::Corrupt { detail, .. }) => recreate(&detail).await?,
             opened => opened?,
         };
-        if let Err(error) = self.settle(&index).await {
+        let settled = match self.is_outdated(&index).await {
+            Ok(true) => {
+                index.close().await;
+                index = recreate("newer packs have text that it does not name").await?;
+                self.settle(&index).await
+            }
+            Ok(false) => self.settle(&index).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = settled {
             index.close().await;
             return Err(error);
         }
@@ -107,11 +118,24 @@ impl Archive {
         for orphan in found.iter().filter(|number| !known.contains(number)) {
             fs::remove_file(self.pack(*orphan)).map_err(access)?;
         }
-        for lost in known.iter().filter(|number| !found.contains(number)) {
-            tracing::error!(pack = lost, "a pack of the archive is gone");
-            index.packs.record_check(*lost, 0, false).await?;
-        }
         self.remove_forgotten(index).await
+    }
+
+    /// Whether the index is from an older backup than the packs. Marks packs that are gone.
+    async fn is_outdated(&self, index: &ArchiveIndex) -> Result<bool, StoreError> {
+        let access = |error: io::Error| StoreError::Access {
+            path: self.folder.clone(),
+            detail: error.to_string(),
+        };
+        let known = index.packs.all().await?;
+        let mut found = packs_in(&self.folder).map_err(access)?;
+        for lost in known.iter().filter(|pack| !pack.is_damaged && !found.contains(&pack.pack)) {
+            tracing::error!(pack = lost.pack, "a pack of the archive is gone");
+            index.packs.record_check(lost.pack, 0, false).await?;
+        }
+        let last = index.packs.last().await?;
+        found.retain(|number| last > 0 && *number > last);
+        rebuild::is_needed(&self.folder, index, &found).await
     }
 
     /// Removes the texts of forgotten threads: an interrupted call has not erased them, or the index was rebuilt or restored.

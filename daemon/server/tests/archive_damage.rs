@@ -142,6 +142,49 @@ async fn a_rebuilt_index_keeps_every_pack() {
 }
 
 #[tokio::test]
+async fn packs_newer_than_a_restored_index_lose_nothing() {
+    // With one more text, a pack is new; with many, they are merged with those that the old index names.
+    for more in [1, 9] {
+        let home = tempfile::tempdir().unwrap();
+        let id = |number: u32| format!("019cadd3-0000-7000-8000-0000000004{number:02}");
+        let first = long(&id(0), "engine0", 40).write(home.path());
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync_file(&first).await;
+        archived(&mut client).await;
+        let home = daemon.stopped().await;
+        let (index, backup) = (folder(home.path()).join("index.db"), home.path().join("backup.db"));
+        fs::copy(&index, &backup).unwrap();
+        let before = packs(home.path());
+
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        let mut texts = vec![(id(0), fs::read(&first).unwrap(), first)];
+        for number in 1..=more {
+            let path = long(&id(number), &format!("engine{number}"), 40).write(daemon.home.path());
+            client.sync_file(&path).await;
+            archived(&mut client).await;
+            texts.push((id(number), fs::read(&path).unwrap(), path));
+        }
+        for (id, _, path) in &texts {
+            remove(path);
+            noticed(&mut client, id).await;
+        }
+        let home = daemon.stopped().await;
+        assert_eq!(packs(home.path()).contains(&before[0]), more == 1, "merged");
+        fs::copy(&backup, &index).unwrap();
+        fs::remove_file(index.with_extension("db.seal")).ok();
+
+        let (_daemon, mut client) = Daemon::with_client(home, "").await;
+        let status = archived(&mut client).await;
+        assert_eq!((status.threads, status.damaged), (u64::from(more) + 1, 0), "{status:?}");
+        for (thread_id, whole, path) in &texts {
+            let params = RestoreParams { thread_id: thread_id.clone(), to: None };
+            client.call::<Restore>(params).await.unwrap();
+            assert!(fs::read(path).unwrap() == *whole);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_fold_of_another_version_is_repeated_from_the_archive() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::archive::chunk::ChunkDigest;
-use longhaul_core::archive::pack::{PackContents, TranscriptName};
+use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
 use longhaul_core::digest::Digest128;
 use longhaul_store::{
     ArchiveIndex, ArchivedPart, ArchivedTranscript, NewPack, NewPiece, StoreError,
@@ -56,6 +56,33 @@ pub(super) async fn rebuild(
         index.packs.record_check(pack, 0, false).await?;
     }
     index.packs.sweep().await.map(drop)
+}
+
+/// Whether only these packs, newer than the index, have some text.
+///
+/// A crash leaves one pack that was not committed. The index has its chunks in other packs, or their transcripts exist and
+/// are archived again. Otherwise the index is from an older backup, and without these packs their text would be lost.
+pub(super) async fn is_needed(
+    folder: &Path,
+    index: &ArchiveIndex,
+    newer: &[i64],
+) -> Result<bool, StoreError> {
+    let mut with_new_text = 0;
+    for &number in newer {
+        let Some(contents) = read(super::pack_at(folder, number)).await else { return Ok(true) };
+        let digests: Vec<ChunkDigest> = contents.chunks.iter().map(|chunk| chunk.digest).collect();
+        let stored = index.packs.stored_chunks(&digests).await?;
+        let mut unknown = contents.pieces.iter().filter(|piece| !stored.contains(&piece.digest));
+        with_new_text += usize::from(digests.iter().any(|digest| !stored.contains(digest)));
+        let is_gone = |piece: &PackedPiece| {
+            let name = contents.transcripts.get(piece.transcript);
+            name.is_some_and(|name| !Path::new(&name.path).exists())
+        };
+        if with_new_text > 1 || unknown.any(is_gone) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 async fn read(path: PathBuf) -> Option<PackContents> {

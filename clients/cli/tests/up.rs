@@ -1,7 +1,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{run, surround};
+use crate::answers::script;
+use crate::{Desk, run, surround};
 
 /// The program in its own folder, beside a `longhauld` that is a shell script.
 fn beside_daemon(folder: &Path, script: &str) -> Command {
@@ -38,6 +39,17 @@ fn daemon_gets_its_flags_and_socket() {
 }
 
 #[test]
+fn a_state_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("state"), "a file").unwrap();
+    let done = run(beside_daemon(folder.path(), "exit 0").arg("up"));
+    assert_eq!(done.code, 78, "{done:?}");
+    let path = folder.path().join("state");
+    assert!(done.stderr.contains(&format!("cannot write {}", path.display())), "{done:?}");
+    assert!(done.stderr.contains("LONGHAUL_STATE_DIR"), "{done:?}");
+}
+
+#[test]
 fn daemon_that_exits_with_later_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     // The first start finds the lock held, the second fails for another reason.
@@ -56,6 +68,18 @@ fn doctor_checks_the_configuration_of_a_stopped_daemon() {
     assert!(done.stdout.contains("config.toml, line 3: no"), "{done:?}");
     let done = run(beside_daemon(folder.path(), "exit 0").arg("doctor"));
     assert!(done.stdout.lines().any(|line| line.starts_with("ok    config")), "{done:?}");
+}
+
+#[test]
+fn doctor_checks_the_configuration_of_the_next_start_beside_a_running_daemon() {
+    let desk = Desk::new(script());
+    let folder = desk.folder.path();
+    let invalid = r#"echo "longhauld: config.toml, line 3: no" >&2; exit 78"#;
+    for (script, state) in [(invalid, "fail"), ("exit 0", "ok")] {
+        let mut program = beside_daemon(folder, script);
+        let done = run(program.arg("--socket").arg(desk.server.path()).args(["doctor", "--json"]));
+        assert_eq!((done.check("daemon").0, done.check("config").0), ("ok".into(), state.into()));
+    }
 }
 
 /// It bound its socket and exited when it opened its database, so earlier connections were reset.

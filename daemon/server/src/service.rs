@@ -218,9 +218,11 @@ impl Services {
 }
 
 fn instance(clock: &Clock, socket: PathBuf) -> Instance {
+    // Opening the store may have taken long, and the uptime counts from the clock's creation.
+    let age_ms = i64::try_from(clock.elapsed().as_millis()).unwrap_or(0);
     Instance {
         id: clock.new_id(),
-        started_at: clock.now_ms(),
+        started_at: clock.now_ms().saturating_sub(age_ms),
         pid: std::process::id(),
         socket,
         clock: clock.clone(),

@@ -3,7 +3,7 @@
 //! It contains no transcript text: events have ids, paths, counts and durations. A panic's message is left out as well,
 //! since the standard library includes the string it failed on; its location suffices.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::OnceLock;
 
 use longhaul_printable as printable;
@@ -20,10 +20,7 @@ static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 /// Starts logging for the whole process with a tracing filter (`info`, `longhaul_daemon=debug`, …).
 pub fn start(filter: &str) -> Result<(), ParseError> {
     let (filter, handle) = reload::Layer::new(EnvFilter::try_new(filter)?);
-    let lines = fmt::layer()
-        .with_writer(|| GatedStderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false);
+    let lines = fmt::layer().with_writer(|| GatedStderr).with_target(false);
     // The journal stamps every line itself.
     let lines = match std::env::var_os("JOURNAL_STREAM") {
         Some(_) => lines.without_time().boxed(),
@@ -46,7 +43,7 @@ struct GatedStderr;
 impl Write for GatedStderr {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
-        io::stderr().write_all(printable::painted(&text).as_bytes())?;
+        io::stderr().write_all(printable::block(&text).as_bytes())?;
         Ok(line.len())
     }
 

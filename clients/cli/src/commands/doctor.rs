@@ -47,6 +47,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
     let status = match answer {
         Ok((status, round_trip_ms, templates)) => {
             checks.extend(daemon::checks(&status, round_trip_ms, session.style.now_ms));
+            checks.extend(program::check_next_start());
             checks.push(daemon::templates(&templates));
             checks.push(archive::check(session).await);
             checks.extend(blocked::check(session).await);

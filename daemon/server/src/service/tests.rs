@@ -7,11 +7,21 @@ use longhaul_protocol::event::EventKind;
 use super::ServiceError;
 use super::compaction::{CompactWork, Reason, Subject};
 use super::history::{HistoryQuery, Opaque, Position};
+use crate::clock::Clock;
 use crate::jobs::runner::Work as _;
 
 use fixture::{Fixture, conversation, message, request};
 
 pub(super) mod fixture;
+
+#[test]
+fn the_start_and_the_uptime_add_up_to_now_even_if_the_store_opened_slowly() {
+    let clock = Clock::manual(1_000_000);
+    clock.advance_ms(18_000);
+    let instance = super::instance(&clock, "v1.sock".into());
+    clock.advance_ms(500);
+    assert_eq!(instance.started_at + i64::try_from(instance.uptime_ms()).unwrap(), clock.now_ms());
+}
 
 #[tokio::test]
 async fn undo_restores_given_items() {

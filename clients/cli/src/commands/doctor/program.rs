@@ -1,4 +1,4 @@
-//! The daemon's program, if no daemon answers: whether it is installed and its configuration is valid.
+//! The daemon's program: whether it is installed and would start with the configuration as it is now.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,6 +15,11 @@ pub(super) fn check() -> Check {
             "cargo install --locked --path daemon/server",
         ),
     }
+}
+
+/// The same beside a running daemon, which does not need its program until the next start.
+pub(super) fn check_next_start() -> Option<Check> {
+    up::find_program().ok().map(|program| configuration(&program))
 }
 
 /// Asks the program: only it can read its configuration.

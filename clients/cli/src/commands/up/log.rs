@@ -22,17 +22,25 @@ pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
     let folder = socket::default_state_dir()
         .ok_or_else(no_home)
         .map_err(|failure| failure.with_hint("set LONGHAUL_STATE_DIR"))?;
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|error| unwritable(&folder, &error))?;
     Ok(folder.join(name))
 }
 
 /// Opens the log for appending. A large one is renamed first, and replaces the previous one.
-pub(super) fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> Result<File, Failure> {
     let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > LOG_BYTES_MAX);
-    if is_large {
-        std::fs::rename(path, path.with_extension("log.old"))?;
-    }
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    let rotated = match is_large {
+        true => std::fs::rename(path, path.with_extension("log.old")),
+        false => Ok(()),
+    };
+    let open = || OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    rotated.and_then(|()| open()).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(A_PERSON, format!("cannot write {}: {error}", path.display()))
+        .with_hint("make the folder writable, or set LONGHAUL_STATE_DIR to another one")
 }
 
 /// The length in bytes; 0 if the file does not exist.

@@ -1,7 +1,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{run, surround};
+use crate::answers::script;
+use crate::{Desk, program, run, surround};
 
 /// The program in its own folder, beside a `longhauld` that is a shell script.
 fn beside_daemon(folder: &Path, script: &str) -> Command {
@@ -35,6 +36,16 @@ fn daemon_gets_its_flags_and_socket() {
     let up = ["up", "--foreground", "--socket", "/x/v1.sock", "--", "--codex-home", "/srv/codex"];
     let done = run(program.args(up));
     assert_eq!(done.stdout, "--codex-home /srv/codex --socket /x/v1.sock\n", "{done:?}");
+}
+
+#[test]
+fn daemon_is_found_where_the_configuration_puts_its_socket() {
+    let desk = Desk::new(script());
+    let folder = desk.folder.path();
+    std::fs::write(folder.join("config.toml"), "socket = 'v1.sock'\n").unwrap();
+    let mut program = program(folder);
+    let done = run(program.arg("up").env("LONGHAUL_CONFIG", folder.join("config.toml")));
+    assert!(done.stdout.starts_with("running already"), "{done:?}");
 }
 
 #[test]

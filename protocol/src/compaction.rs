@@ -55,7 +55,7 @@ pub struct RunParams {
     pub strategy: Option<Strategy>,
     /// Absent: `standalone`.
     pub phase: Option<Phase>,
-    /// Maximum tokens of `view`; absent: the daemon's default.
+    /// Maximum tokens of `view`; absent: a quarter of the history, from 512 to 4,000, and the pins.
     pub max_tokens: Option<u64>,
     /// The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
     /// decides how much of the history it is sent.
@@ -67,7 +67,7 @@ pub struct RunParams {
     /// `mid_turn`: what the history itself contains about settings, environment, project instructions and memory,
     /// with the warning `no_initial_context` if it contains nothing.
     pub initial_context: Option<Vec<Value>>,
-    /// Milliseconds the caller will wait; strategies that would take longer are skipped.
+    /// Milliseconds the caller will wait; strategies that would take longer are skipped. Absent: 120,000.
     pub deadline_ms: Option<u64>,
     /// Compacts the thread as it was after the item of this seq; absent: as it is now.
     pub as_of: Option<u64>,

@@ -73,7 +73,7 @@ pub struct NotificationParams {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Its place in the order of all events of this instance; starts at 1.
+    /// Its place in the order of all events; grows, also over restarts of the daemon.
     pub seq: u64,
     /// When, Unix milliseconds.
     pub at: i64,

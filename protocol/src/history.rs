@@ -25,8 +25,8 @@ pub struct ExpandParams {
     pub thread_id: Option<String>,
     /// `next_cursor` of the previous answer.
     pub cursor: Option<String>,
-    /// Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`;
-    /// absent: that. At least one item is answered.
+    /// Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`; absent: 1 MiB. At least
+    /// one item is answered.
     pub max_bytes: Option<u64>,
 }
 

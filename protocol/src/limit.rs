@@ -70,7 +70,12 @@ pub const PAGE_ROWS_MAX: u32 = 500;
 /// # Source
 /// Chosen: a person reads tens, a script hundreds; the merged spans still cover every item.
 pub const RECEIPT_ENTRIES_MAX: usize = 256;
-/// Maximum bytes of items in one `history/expand`; `next_cursor` gives the rest.
+/// Bytes of items in one page of `history/expand` or `history/get` if the request does not say.
+///
+/// # Source
+/// Chosen: a quarter of a million tokens, more than most windows hold.
+pub const EXPAND_BYTES_DEFAULT: u64 = 1024 * 1024;
+/// Maximum bytes of items in one page; a larger `max_bytes` is lowered to it. `next_cursor` gives the rest.
 ///
 /// # Source
 /// Chosen: half of [`FRAME_BYTES_MAX`], room for JSON escapes of what was compressed or binary.

@@ -50,7 +50,7 @@ Exit codes: 0 success, 1 the daemon refused or failed, 64 usage error, 69 no dae
 #[derive(Debug, Parser)]
 #[command(name = "longhaul", version, styles = STYLES, after_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Socket of the daemon [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
+    /// Socket of the daemon [default: $LONGHAUL_SOCKET, `socket` of config.toml, $XDG_RUNTIME_DIR/longhaul/v1.sock]
     #[arg(long, global = true, value_name = "PATH", help_heading = GLOBAL)]
     pub(crate) socket: Option<PathBuf>,
     /// Print the daemon's answer as one line of JSON

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::answers::script;
-use crate::{Desk, run, surround};
+use crate::{Desk, program, run, surround};
 
 /// The program in its own folder, beside a `longhauld` that is a shell script.
 fn beside_daemon(folder: &Path, script: &str) -> Command {
@@ -47,6 +47,16 @@ fn a_state_folder_that_cannot_be_written_is_named() {
     let path = folder.path().join("state");
     assert!(done.stderr.contains(&format!("cannot write {}", path.display())), "{done:?}");
     assert!(done.stderr.contains("LONGHAUL_STATE_DIR"), "{done:?}");
+}
+
+#[test]
+fn daemon_is_found_where_the_configuration_puts_its_socket() {
+    let desk = Desk::new(script());
+    let folder = desk.folder.path();
+    std::fs::write(folder.join("config.toml"), "socket = 'v1.sock'\n").unwrap();
+    let mut program = program(folder);
+    let done = run(program.arg("up").env("LONGHAUL_CONFIG", folder.join("config.toml")));
+    assert!(done.stdout.starts_with("running already"), "{done:?}");
 }
 
 #[test]

@@ -64,10 +64,11 @@ impl GatewaySettings {
         Ok(Self { port, secret, routes: BTreeMap::new() })
     }
 
-    /// Their file, beside the daemon's store; `None` for a user without a home folder.
+    /// Their file; `None` for a user without a home folder. `state_dir` of the configuration does not move it: a Codex
+    /// that uses the gateway could not reach its provider afterwards.
     #[must_use]
     pub fn path() -> Option<PathBuf> {
-        Some(socket::default_state_dir()?.join("gateway.json"))
+        Some(socket::state_dir(None)?.join("gateway.json"))
     }
 
     /// Reads them; `None` if there is no such file.

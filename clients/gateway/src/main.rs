@@ -51,7 +51,7 @@ const WORKER_THREADS: usize = 2;
 #[derive(Debug, Parser)]
 #[command(name = "longhaul-gateway", version)]
 struct Args {
-    /// Socket of the daemon [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
+    /// Socket of the daemon [default: $LONGHAUL_SOCKET, `socket` of config.toml, $XDG_RUNTIME_DIR/longhaul/v1.sock]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Settings, as install wrote them [default: gateway.json in the state folder]

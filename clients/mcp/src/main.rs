@@ -36,7 +36,7 @@ const USAGE: u8 = 64;
 #[derive(Debug, Parser)]
 #[command(name = "longhaul-mcp", version)]
 struct Args {
-    /// Socket of the daemon [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
+    /// Socket of the daemon [default: $LONGHAUL_SOCKET, `socket` of config.toml, $XDG_RUNTIME_DIR/longhaul/v1.sock]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Never start the daemon [also: LONGHAUL_AUTOSTART=0]

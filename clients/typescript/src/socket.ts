@@ -1,7 +1,7 @@
 // Finds the daemon's socket and checks its owner.
 //
-// `$LONGHAUL_SOCKET`, else `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state dir>/run/v1.sock`: the same rule as
-// in the daemon, so that no configuration is needed.
+// `$LONGHAUL_SOCKET`, else `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state dir>/run/v1.sock`: the daemon's rule without its
+// configuration and flags.
 
 import * as fs from "node:fs";
 import * as os from "node:os";

@@ -28,7 +28,7 @@ pub struct Args {
     /// Folder for the database [default: $LONGHAUL_STATE_DIR, else ~/.local/state/longhaul]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Socket to listen on [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
+    /// Socket to listen on [default: $LONGHAUL_SOCKET, `socket` of config.toml, $XDG_RUNTIME_DIR/longhaul/v1.sock]
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
     /// What to log: error, warn, info, debug, trace or a tracing filter [default: $LONGHAUL_LOG, else info]

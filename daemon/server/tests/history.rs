@@ -10,6 +10,7 @@ use longhaul_protocol::daemon::{NoParams, Status};
 use longhaul_protocol::history::{
     Base, BaseKind, HistoryGet, HistoryGetParams, HistoryGetResult, Opaque,
 };
+use longhaul_protocol::limit::Limits;
 use longhaul_protocol::thread;
 use serde_json::{Value, json};
 
@@ -173,6 +174,19 @@ async fn pages_join_to_the_whole_history_and_a_fork_continues_its_base() {
         params.cursor = Some(cursor);
     }
     assert_eq!(pages, whole);
+}
+
+#[tokio::test]
+async fn a_page_is_never_larger_than_initialize_says() {
+    let mut rollout = Rollout::new(THREAD, Path::new("/w"));
+    for _ in 0..12 {
+        rollout.message("user", &"word ".repeat(200_000));
+    }
+    let daemon = start(&[&rollout]).await;
+    let page = get(&daemon, HistoryGetParams { max_bytes: Some(u64::MAX), ..of(THREAD) }).await;
+    let bytes: usize = page.items.iter().map(|item| item.get().len()).sum();
+    assert!(bytes as u64 <= Limits::OURS.expand_bytes_max, "{bytes}");
+    assert!(page.items.len() > 1 && page.next_cursor.is_some());
 }
 
 #[tokio::test]

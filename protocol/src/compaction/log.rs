@@ -140,11 +140,11 @@ pub struct UndoResult {
     pub compaction_id: String,
     /// When it was first undone, Unix milliseconds.
     pub undone_at: i64,
-    /// The old history, as far as it fits into a frame.
+    /// The old history; empty if it is larger than `limit::EXPAND_BYTES_MAX`.
     pub history: Raw<Vec<Value>>,
-    /// Handles of what did not fit, for `history/expand`, in order after `history`.
+    /// Handles of all its items, for `history/expand`, in order.
     pub handles: Vec<Entry>,
-    /// Whether `history` is complete, that is, `handles` is empty.
+    /// Whether `history` has all items.
     pub complete: bool,
     /// The line of the thread that restored its history, if the compaction was installed.
     pub restored_seq: Option<u64>,

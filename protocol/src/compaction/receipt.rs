@@ -29,7 +29,7 @@ pub struct Receipt {
 /// An item, or several neighbours, of the old history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
-    /// Returns the exact items by `history/expand`, at any later time.
+    /// Returns the exact items by `history/expand`; for given items, while their compaction is kept.
     pub handle: String,
     /// The kind of the item (`user_message`, `tool_output`, …), or `span` for several.
     pub kind: String,

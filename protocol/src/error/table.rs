@@ -62,11 +62,11 @@ macro_rules! error_kinds {
 error_kinds! {
     /// A line is not JSON.
     ParseError = -32700 "parse_error" Never Some("send one complete JSON-RPC message per line");
-    /// JSON, but no JSON-RPC 2.0 request: no `jsonrpc`, or an id that is neither string nor whole number.
+    /// JSON, but no JSON-RPC 2.0 request: no `jsonrpc`, or an id that is no string or whole number ≥ 0.
     InvalidRequest = -32600 "invalid_request" Never None;
     /// No such method in this version.
     MethodNotFound = -32601 "method_not_found" Never Some("initialize lists the methods of this daemon");
-    /// Params of the wrong shape; the message names field and place.
+    /// Params of the wrong shape, or with a value that cannot be used; the message names the field.
     InvalidParams = -32602 "invalid_params" Never None;
     /// A defect of the daemon; `request_id` names the entry in its log.
     Internal = -32603 "internal" Never Some("please report it with the log lines of this request_id");
@@ -76,7 +76,7 @@ error_kinds! {
     OversizedRequest = -32007 "oversized_request" Never Some("name the thread instead of sending its items");
     /// The answer would be longer than a frame may be.
     OversizedResponse = -32008 "oversized_response" Never Some("ask for a smaller page");
-    /// Too many connections, or this one holds most of the bytes that all may hold together.
+    /// Too many connections; or this one held the most bytes, was idle the longest, or did not complete a message in time.
     ServerBusy = -32009 "server_busy" Backoff Some("close unused connections");
 
     /// The two ends have no protocol revision in common.
@@ -85,9 +85,9 @@ error_kinds! {
     CapabilityMissing = 1002 "capability_missing" Never Some("ask for the capability in initialize");
     /// The first message had to be `initialize`.
     NotInitialized = 1003 "not_initialized" Reconnect Some("send initialize first on a new connection");
-    /// A value is over its limit; the detail names the limit, its value and the value given.
+    /// A value is over its limit, which the detail names with its value and the value given; or a job's budget is spent.
     LimitExceeded = 1004 "limit_exceeded" Never None;
-    /// A search query cannot be read; the detail names the place.
+    /// A search query cannot be read; the message says why.
     QueryInvalid = 1005 "query_invalid" Never None;
     /// An update was not accepted: which rule, which evidence is missing.
     UpdateRejected = 1006 "update_rejected" Never None;
@@ -110,11 +110,11 @@ error_kinds! {
     CheckpointNotFound = 2002 "checkpoint_not_found" Never None;
     /// No such job.
     JobNotFound = 2003 "job_not_found" Never None;
-    /// `expected_seq` is not the current seq.
-    StaleBase = 2004 "stale_base" Refresh Some("read the checkpoint again and make the update from it");
+    /// What the request was made from has changed since: the thread, its transcript or the memory.
+    StaleBase = 2004 "stale_base" Refresh Some("read it again and make the request from that");
     /// The lease is lost: discard the result and claim again.
     LeaseLost = 2005 "lease_lost" Refresh None;
-    /// The state does not allow the event; the detail names both.
+    /// The state does not allow this; the message says why.
     IllegalTransition = 2006 "illegal_transition" Never None;
     /// Compaction would not shrink the history enough.
     NotWorthwhile = 2007 "not_worthwhile" Refresh Some("nothing needs to be done: the history is short already");
@@ -136,9 +136,9 @@ error_kinds! {
     /// No such pin or drop.
     ChoiceNotFound = 2015 "choice_not_found" Never Some("longhaul pin --list shows the pins and drops of a thread");
 
-    /// The store's only writer was busy for too long.
+    /// The store is busy: its writer, an index that is still opened, a locked file, or the thread's other updates.
     StoreBusy = 3001 "store_busy" Backoff None;
-    /// The transcript is not ingested up to the requested position; the detail has the current one.
+    /// The transcript is not ingested up to the requested position, or cannot be read.
     IngestBehind = 3002 "ingest_behind" Backoff None;
     /// The model cannot be reached.
     ModelUnavailable = 3003 "model_unavailable" Backoff None;
@@ -146,9 +146,9 @@ error_kinds! {
     ModelRateLimited = 3004 "model_rate_limited" Backoff None;
     /// The request's own time limit ran out.
     DeadlineExceeded = 3005 "deadline_exceeded" Backoff None;
-    /// The thread is open in its own agent.
+    /// Codex has the thread open.
     ThreadBusy = 3007 "thread_busy" Backoff Some("close the session in its agent, then run it again; another agent can continue it meanwhile");
-    /// The daemon is shutting down.
+    /// The daemon is stopping, or is replacing a damaged database.
     Draining = 3006 "draining" Reconnect Some("connect again: the next daemon starts on the first connection");
 
     /// The model's answer has the wrong shape or size.
@@ -168,7 +168,7 @@ error_kinds! {
     StateLost = 5005 "state_lost" Reconnect Some("start the daemon again with longhaul up: it reads the transcripts anew");
     /// The disk failed to read or write.
     DiskFailed = 5006 "disk_failed" Backoff Some("try again; if it stays so, look at the disk's health and the system's journal");
-    /// A file or folder cannot be read or written; the detail names the path.
+    /// A file or folder cannot be read or written; the message names it.
     PermissionDenied = 5004 "permission_denied" Never None;
 }
 

@@ -13,8 +13,8 @@ use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 /// read. Its checkpoint continues in the new thread, and its handles stay valid.
 ///
 /// # Errors
-/// `thread_not_found`; `invalid_params` if `to` cannot resume a transcript of ours; `thread_busy` while the session is open
-/// in its own agent and is the one to continue; `disk_full`, `permission_denied`.
+/// `thread_not_found`; `invalid_params` if `to` cannot resume a transcript of ours; `thread_busy` if Codex has the
+/// thread open and is to continue it; `disk_full`, `permission_denied`.
 #[derive(Debug, Clone, Copy)]
 pub struct Continue;
 

@@ -23,7 +23,7 @@ const ANSWER_MS: u64 = 36_000_000;
 #[derive(Debug, Parser)]
 #[command(name = "longhaul-curator", version)]
 struct Args {
-    /// Socket of the daemon [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
+    /// Socket of the daemon [default: $LONGHAUL_SOCKET, `socket` of config.toml, $XDG_RUNTIME_DIR/longhaul/v1.sock]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Name under which it claims jobs

@@ -1,4 +1,4 @@
--- Finds the daemon's socket, by the same rule as the daemon.
+-- Finds the daemon's socket, by the daemon's rule without its configuration and flags.
 
 local M = {}
 local uv = vim.uv or vim.loop

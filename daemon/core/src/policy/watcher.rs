@@ -7,7 +7,8 @@
 //! judge, and each reports the result as the next event.
 //!
 //! *Every state ends*: by the event it waits for, by one that invalidates it (someone else's compaction, a
-//! cancel), or by timeout ([`super::settings::Policy::wait_ms`]), which any event can detect. Ending without a
+//! cancel), or by timeout ([`super::settings::Policy::wait_ms`], for a judgment `judgment_timeout_ms`), which the next
+//! event detects, unless its client can only notify. Ending without a
 //! compaction warns, keeps the packet for the next attempt, and sets the baseline, so that the next attempt
 //! needs growth.
 //!

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
 use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResult, HistoryGet};
+use longhaul_protocol::limit::{EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX};
 
 use super::convert::same_variants;
 use super::error::Failure;
 use super::{Table, TableError};
 use crate::service::history::{
-    BaseKind, EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, HandleReader, Histories, HistoryQuery,
-    ItemPlace, Opaque, Position,
+    BaseKind, HandleReader, Histories, HistoryQuery, ItemPlace, Opaque, Position,
 };
 use crate::service::{HistoryServices, ServiceError};
 

@@ -1,7 +1,7 @@
 //! `thread/continue`: writes a new transcript of one agent that continues a compacted thread of any agent.
 //!
 //! # Theory of operation
-//! *Steps.* Where the thread's own agent is to continue it, make sure that the agent is not running; check the
+//! *Steps.* If Codex is to continue its own thread, make sure that it does not have it open; check the
 //! working tree; compact; compose the new transcript; publish it in the agent's own folder, like all
 //! transcripts that we write ([`crate::new_file`]). The old transcript is only read.
 //!

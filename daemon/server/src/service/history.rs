@@ -4,7 +4,7 @@ mod expand;
 mod page;
 mod visible;
 
-pub use expand::{EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, HandleReader};
+pub use expand::HandleReader;
 pub use page::{ItemPlace, Position};
 pub use visible::{BaseKind, Histories, HistoryQuery, Opaque};
 

@@ -214,7 +214,10 @@ mod tests {
 
     use longhaul_store::Store;
 
+    use super::super::progress::ProgressEvents;
     use super::*;
+    use crate::clock::Clock;
+    use crate::events::EventHub;
 
     const THREAD: &str = "t";
 
@@ -225,26 +228,30 @@ mod tests {
         (AgentSteps::new(store.threads, store.compactions, index), folder)
     }
 
+    fn request(step: AgentStep) -> Request {
+        Request {
+            subject: Subject::Thread { thread_id: THREAD.to_owned(), as_of: None },
+            strategy: Strategy::Checkpoint,
+            phase: Phase::MidTurn,
+            trigger: "auto".to_owned(),
+            reason: None,
+            max_tokens: None,
+            initial_context: Vec::new(),
+            finds_context: false,
+            model: None,
+            deadline_ms: None,
+            reader: None,
+            install: false,
+            agent_step: Some(step),
+            templates: BTreeMap::new(),
+            focus: None,
+        }
+    }
+
     impl AgentSteps {
         async fn begin(&self, step: AgentStep, id: &str) -> Result<RunningStep, ServiceError> {
-            let request = Request {
-                subject: Subject::Thread { thread_id: THREAD.to_owned(), as_of: None },
-                strategy: Strategy::Checkpoint,
-                phase: Phase::MidTurn,
-                trigger: "auto".to_owned(),
-                reason: None,
-                max_tokens: None,
-                initial_context: Vec::new(),
-                finds_context: false,
-                model: None,
-                deadline_ms: None,
-                reader: None,
-                install: false,
-                agent_step: Some(step),
-                templates: BTreeMap::new(),
-                focus: None,
-            };
-            Ok(self.start(&request, || id.to_owned()).await?.expect("it is a step"))
+            let started = self.start(&request(step), || id.to_owned()).await?;
+            Ok(started.expect("it is a step"))
         }
 
         async fn may_record(&self, step: &RunningStep) -> bool {
@@ -266,6 +273,26 @@ mod tests {
         assert!(announced.is_taken_over() && !answered.is_taken_over());
         assert!(!steps.may_record(&announced).await, "it would be a second record");
         assert!(steps.may_record(&answered).await);
+    }
+
+    #[tokio::test]
+    async fn an_announcement_that_was_taken_over_publishes_no_end() {
+        let (steps, _folder) = steps().await;
+        let events = EventHub::new(Clock::manual(1));
+        let begin = async |step| {
+            let running = steps.begin(step, "one").await.unwrap();
+            let progress = ProgressEvents::new(events.clone(), "one".to_owned(), Some(running));
+            progress.started(&request(step), Some(THREAD), 1);
+            progress
+        };
+        let announced = begin(AgentStep::Announced).await;
+        let answered = begin(AgentStep::Answered).await;
+        let started = events.latest_seq();
+        announced.failed("not worthwhile", false);
+        drop(announced);
+        assert_eq!(events.latest_seq(), started);
+        drop(answered);
+        assert_eq!(events.latest_seq(), started + 1, "one that nobody took over is cancelled");
     }
 
     #[tokio::test]

@@ -34,15 +34,12 @@ pub struct Compactor {
 impl Compactor {
     pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
         let step = self.records.agent_steps.start(&request, || self.new_id()).await?;
-        let keeping = step.as_ref().map_or(Keeping::New, Keeping::OfStep);
         let id = step.as_ref().map(|step| step.compaction_id.clone());
-        let progress = self.progress(id.unwrap_or_else(|| self.new_id()));
+        let id = id.unwrap_or_else(|| self.new_id());
+        let progress = ProgressEvents::new(self.events.clone(), id, step);
+        let keeping = progress.step_of_agent().map_or(Keeping::New, Keeping::OfStep);
         let compaction = self.run_as(&progress, request, keeping).await;
-        // The events of an id that was taken over are those of the newer step.
-        let is_taken_over = step.is_some_and(|step| step.is_taken_over());
-        if let Err(error) = compaction.as_ref()
-            && !is_taken_over
-        {
+        if let Err(error) = compaction.as_ref() {
             progress.failed(&error.to_string(), false);
         }
         compaction
@@ -69,9 +66,9 @@ impl Compactor {
         preimage::id(&self.clock.new_id())
     }
 
-    /// The event publisher of the compaction with this id.
+    /// The event publisher of a job's compaction.
     pub(super) fn progress(&self, id: String) -> ProgressEvents {
-        ProgressEvents::new(self.events.clone(), id)
+        ProgressEvents::new(self.events.clone(), id, None)
     }
 
     /// Compacts under the id of `progress`; the caller publishes a failure.

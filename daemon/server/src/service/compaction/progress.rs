@@ -7,6 +7,7 @@ use longhaul_core::compaction::ladder::Strategy;
 use longhaul_protocol::event::EventKind;
 use serde_json::{Value, json};
 
+use super::agent_steps::RunningStep;
 use super::record::Compaction;
 use super::request::Request;
 use crate::events::EventHub;
@@ -43,9 +44,12 @@ const CANCELLED: &str = "cancelled";
 
 /// Publishes the events of one compaction: its start, a model's progress, and its end. Dropped before its end, it
 /// publishes a cancellation: the client disconnected, or the job was cancelled.
+///
+/// If a newer step took over the id, the end is that step's, and this one publishes none.
 pub struct ProgressEvents {
     events: EventHub,
     id: String,
+    step: Option<RunningStep>,
     /// Fields of every event; set when it starts.
     facts: OnceLock<Value>,
     has_ended: AtomicBool,
@@ -53,10 +57,11 @@ pub struct ProgressEvents {
 }
 
 impl ProgressEvents {
-    pub(super) fn new(events: EventHub, id: String) -> Self {
+    pub(super) fn new(events: EventHub, id: String, step: Option<RunningStep>) -> Self {
         Self {
             events,
             id,
+            step,
             facts: OnceLock::new(),
             has_ended: AtomicBool::new(false),
             last: AtomicU64::new(0),
@@ -66,6 +71,11 @@ impl ProgressEvents {
     /// The compaction's id.
     pub(super) fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The step of an agent's compaction that it is.
+    pub(super) fn step_of_agent(&self) -> Option<&RunningStep> {
+        self.step.as_ref()
     }
 
     pub(super) fn has_started(&self) -> bool {
@@ -117,7 +127,8 @@ impl ProgressEvents {
 
     /// Publishes a failure; `retries` says whether the job will retry.
     pub(super) fn failed(&self, reason: &str, retries: bool) {
-        if self.has_ended.swap(true, Ordering::Relaxed) {
+        let is_taken_over = self.step.as_ref().is_some_and(RunningStep::is_taken_over);
+        if self.has_ended.swap(true, Ordering::Relaxed) || is_taken_over {
             return;
         }
         let mut data = json!({ "compaction_id": self.id, "reason": reason });

@@ -7,6 +7,7 @@ use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::Source;
+use longhaul_protocol::limit::EXPAND_BYTES_MAX;
 use longhaul_store::ThreadTable;
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ use super::log::CompactionLog;
 use super::record::Compaction;
 use crate::clock::Clock;
 use crate::service::error::ServiceError;
-use crate::service::history::{EXPAND_BYTES_MAX, Histories, HistoryQuery, Opaque, Position};
+use crate::service::history::{Histories, HistoryQuery, Opaque, Position};
 use crate::service::preimage;
 use crate::transcript::{LineError, LineReader};
 

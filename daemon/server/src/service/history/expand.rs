@@ -14,12 +14,6 @@ use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::preimage;
 use crate::transcript::{Fallback, LineError, LineReader};
 
-/// Bytes of items per answer if the caller gives no limit.
-pub const EXPAND_BYTES_DEFAULT: u64 = 1 << 20;
-
-/// Largest limit a caller may give: the rest of a frame is for the envelope.
-pub const EXPAND_BYTES_MAX: u64 = 12 << 20;
-
 /// Items from a transcript.
 #[derive(Debug)]
 pub struct ItemsOfHandle {

@@ -1,6 +1,6 @@
 //! `archive/*`: compressed copies of transcripts, for when the originals are gone.
 //!
-//! Only the person may call these; an agent reads the archive through `history/expand` and `history/get`.
+//! Only the person may call these; an agent reads the archive through the methods that read a thread's items.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub struct OverviewResult {
     pub damaged: u64,
     /// Maximum bytes on disk.
     pub max_bytes: u64,
-    /// Days of use after which an idle thread is evicted; 0: never.
+    /// Days after which an idle thread is evicted; time in which the machine was off hardly counts. 0: never.
     pub max_age_days: u64,
     /// Whether secrets are replaced before a text is archived.
     pub redacts: bool,

@@ -108,7 +108,7 @@ pub struct ViewResult {
     pub text: Block<String>,
     /// Its tokens, an estimate.
     pub tokens: u64,
-    /// Digest of the checkpoint it was made from.
+    /// Digest of the text: equal digests, equal bytes.
     pub digest: String,
     /// Lines of the transcript that are folded into it.
     pub seq: u64,

@@ -37,7 +37,8 @@ pub use templates::{
 /// request is answered, with a warning of that name if it gains little); `limit_exceeded` for more items than a
 /// frame holds; `disk_full` for given items, which are stored nowhere else. With `install`: `thread_read_only` for a
 /// thread of another program; `stale_base` if in the meantime the thread was rolled back or compacted, or a compacted
-/// call got its output. The strategies `auto` and `checkpoint` have no other error: they cannot fail on any history.
+/// call got its output; `limit_exceeded` for a result over 4 MiB. The strategies `auto` and `checkpoint` cannot fail on any
+/// history: else only `checkpoint_not_found` for a thread without items, and errors of the store.
 #[derive(Debug, Clone, Copy)]
 pub struct Run;
 

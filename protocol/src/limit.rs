@@ -1,7 +1,8 @@
 //! Bounds that both ends must know, each with its unit and its source.
 //!
 //! The daemon enforces them and repeats them in the answer to `initialize` ([`Limits`]), where they may be
-//! smaller than here, never larger. A value over a bound gets a typed error, never a silent cut.
+//! smaller than here, never larger. A size over a bound is an error; a `limit`, `timeout_ms`, `max_bytes` or `max_tokens`
+//! over it is lowered.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -35,7 +35,7 @@ pub struct Summary;
 pub struct SummaryParams {
     /// Working folder, absolute; absent: only what applies everywhere.
     pub cwd: Option<String>,
-    /// Maximum tokens of the text; absent: 5000.
+    /// Maximum tokens of the text; absent, and at most: `memory.summary_tokens` of the configuration (5000).
     pub max_tokens: Option<u64>,
     /// Only what a session needs at its start: the person's rules, how to build and test, what the last three
     /// threads were about and how they ended; at most 270 tokens, unmarked, without instructions. Absent: false.
@@ -185,7 +185,7 @@ pub struct ReadParams {
     pub line: Option<u64>,
     /// Maximum lines.
     pub max_lines: Option<u64>,
-    /// Maximum tokens; absent: 10000. At least one line is returned, cut if it is longer.
+    /// Maximum tokens; absent, and at most: 10000. At least one line is returned, cut if it is longer.
     pub max_tokens: Option<u64>,
 }
 

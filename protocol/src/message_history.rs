@@ -65,7 +65,7 @@ pub struct LookupParams {
     pub log_id: Option<String>,
     /// The one prompt of this number; needs `log_id`.
     pub offset: Option<u64>,
-    /// Only those that contain this text, ignoring case.
+    /// Only those that contain all these words, in any order, ignoring case.
     pub query: Option<String>,
     /// Only those of this program: `longhaul`, `codex`.
     pub source: Option<String>,

@@ -32,7 +32,7 @@ pub struct ThreadList;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadListParams {
-    /// Only those of this program: `codex`, `claude`, `longhaul`.
+    /// Only those of this program: `codex`, `claude`, `gemini`, `opencode`, `longhaul`.
     pub source: Option<String>,
     /// Only those that work in exactly this folder, an absolute path.
     pub cwd: Option<String>,
@@ -60,7 +60,7 @@ pub struct ThreadListResult {
 pub struct ThreadSummary {
     /// Its id, as its own program names it.
     pub thread_id: String,
-    /// The program that wrote it: `codex`, `claude`, `longhaul`.
+    /// The program that wrote it: `codex`, `claude`, `gemini`, `opencode`, `longhaul`.
     pub source: String,
     /// Its current transcript file.
     pub path: String,

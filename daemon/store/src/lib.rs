@@ -5,7 +5,8 @@
 //!
 //! *Owns* the database file, its connections and its schema. Transcripts are the source of truth;
 //! `source_file`, `thread` and `item_page` are a projection that can be deleted and rebuilt.
-//! `semantic_update`, `compaction` and `file_observation` exist only here.
+//! Only here: updates and choices, compactions, notes and exclusions, published memory, decisions and watchers, jobs and the
+//! model ledger, which are salvaged; observations of files, uses of memory and agents' reports of their windows, which are not.
 //!
 //! *Handles.* [`Store`] has one for each group of tables; callers hold the few that they use. A transaction over
 //! several tables is one method of one handle.
@@ -24,7 +25,7 @@
 //! the pages of all others in the same transaction.
 //!
 //! *Damage.* At the start, and when the owner calls [`Database::recover`] after [`StoreError::Corrupt`], a damaged file
-//! is moved aside with its log and replaced by an empty one. Readable updates and compactions are copied into it
+//! is moved aside with its log and replaced by an empty one. What exists only here is copied into it as far as it is readable
 //! (`salvage`), and ingestion fills the rest from the transcripts. A newer schema is rejected and left untouched.
 //! On a full disk a call fails with [`StoreError::DiskFull`] and stores nothing.
 //!

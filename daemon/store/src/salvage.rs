@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! Threads and items are rebuilt from the transcripts; accepted updates and compactions cannot be. A new
+//! Threads and items are rebuilt from the transcripts; what exists only here cannot be. A new
 //! database is created *pending*, in the transaction that creates its tables. While it is pending, opening it
 //! looks for the newest file that was moved aside, copies what is readable, and then clears the mark. A kill
 //! at any point repeats this at the next start: existing rows stay unchanged.

@@ -177,7 +177,7 @@ pub struct ApplyResult {
     pub accepted: bool,
     /// Why not, for a person.
     pub reason: Option<String>,
-    /// Why not, as a stable name such as `evidence_missing`.
+    /// Why not, as a stable name such as `evidence`.
     pub rule: Option<String>,
     /// How to fix it.
     pub hint: Option<String>,

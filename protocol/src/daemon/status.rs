@@ -148,7 +148,7 @@ pub struct SalvageStatus {
 /// A folder of transcripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceStatus {
-    /// The program that writes there: `codex`, `claude`, `longhaul`.
+    /// The program that writes there: `codex`, `claude`, `gemini`, `opencode`, `longhaul`.
     pub source: String,
     /// The folder, an absolute path.
     pub root: String,

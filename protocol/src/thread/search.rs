@@ -27,7 +27,7 @@ pub struct SearchParams {
     pub query: String,
     /// Only in threads that work in exactly this folder, an absolute path.
     pub cwd: Option<String>,
-    /// Only threads of this program: `codex`, `claude`, `longhaul`.
+    /// Only threads of this program: `codex`, `claude`, `gemini`, `opencode`, `longhaul`.
     pub source: Option<String>,
     /// Not before this time, Unix milliseconds.
     pub since: Option<i64>,

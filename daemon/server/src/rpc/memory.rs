@@ -327,7 +327,7 @@ fn agent_run(row: AgentRow) -> AgentRun {
     let AgentRow { outcome, detail, mode, turns, tokens, at_ms, .. } = row;
     AgentRun { outcome, detail, mode, turns, tokens, at: at_ms }
 }
-/// A folder in the form of transcripts: absolute, without a slash at the end.
+
 fn skip_count(skipped: SkippedThreads) -> SkipCount {
     SkipCount { reason: skipped.reason.to_owned(), text: skipped.text, threads: skipped.threads }
 }

@@ -7,8 +7,8 @@
 //! mid-turn case, the only transcript lines read are those of the current request.
 //!
 //! *A crash* before the record: nothing happened; the caller asks again. After it: `compaction/get` returns the
-//! answer. If a thread's record cannot be written (a full disk), the answer is still returned. The transcript is
-//! never written. Given items are stored first, so that no record names missing items.
+//! answer. If the record of a thread's compaction cannot be written, the answer is returned with a warning, unless a
+//! job or `install` needs the record. Transcripts of other programs are never written. Given items are stored first, so that no record names missing items.
 
 mod agent_steps;
 mod attempt;

@@ -3,7 +3,7 @@
 //! # Theory of operation
 //! A person or a clean-up program may remove the state folder or the database of a running daemon. SQLite then
 //! continues with the unlinked file, and everything stored is lost with the process. So the lock file of the folder
-//! and the database are checked by their paths: after every executed request, before it is answered, and once a
+//! and the database are checked by their paths: after every request that waits or computes, before it is answered, and once a
 //! second. If either is not the file that was opened, the answer is `state_lost`, and the daemon exits as soon as it
 //! notices. It closes no database then, because another daemon may have created a new one at the same path. The next
 //! start creates a new folder and reads the transcripts again.

@@ -1,7 +1,7 @@
 //! Prunes old compactions, and the histories that only they name.
 //!
 //! # Theory of operation
-//! *Owns* nothing; it deletes data of `compaction`, `preimage` and the job table. It runs as the job `prune`,
+//! *Owns* nothing; it deletes data of `compaction`, `preimage`, the decisions of policies and the job table. It runs as the job `prune`,
 //! requested after the start, once an hour, and after every `COMPACTIONS_PER_PASS` compactions.
 //!
 //! *Steps.* Delete jobs that ended long ago. Delete rows over their age or number, a few at a time; then the rows,

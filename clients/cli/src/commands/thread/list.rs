@@ -23,7 +23,7 @@ pub(crate) struct ThreadListArgs {
     /// Only threads in DIR
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// Only threads of this program: codex, claude, longhaul
+    /// Only threads of this program: codex, claude, gemini, opencode, longhaul
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! The texts of one compaction: the caller's, else a person's files, else the built-in ones.
+//! The texts of one compaction: the caller's, else a person's files, else the prompt of the agent's configuration, else the
+//! built-in ones.
 
 use std::collections::BTreeMap;
 

@@ -40,6 +40,29 @@ fn a_long_value_is_hidden_whole() {
         "password=«{an:600}» and more",
         "password: «{an:600}»\nport: 1",
         r#"{\"password\":\"«{an:600}»\",\"n\":1}"#,
+        "<password>«{an:600}»</password>",
+    ]);
+}
+
+#[test]
+fn an_escaped_quote_does_not_end_a_value_where_its_judged_head_ends() {
+    let head = "h7".repeat(127);
+    for pad in ["", "x", "xx"] {
+        check_each(&[&format!(r#"password = "«{head}{pad}\"and its tail»" and more"#)]);
+    }
+}
+
+#[test]
+fn padded_base64_is_a_value_and_no_declared_type() {
+    check_each(&[
+        "kind: Secret\ndata:\n  password: «aHVudGVyMjM0NQ==»\n",
+        "token: «dG9rZW4tMTIzNDU2Nzg=»",
+        "token: «dG9rZW4tMTIzNDU2Nzg=» # until May",
+        "{ token: «dG9rZW4tMTIzNDU2Nzg=», n: 1 }",
+        "api_key: «c2VjcmV0LTEyMzQ1Njc4OTAtYWJjZGVmZ2hpag==»\n",
+        "def connect(password: string=\"«hunter22»\"):",
+        "password: String = \"«hunter22»\"",
+        "def connect(user: str, password: str=None):",
     ]);
 }
 

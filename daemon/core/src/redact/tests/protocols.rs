@@ -7,9 +7,18 @@ fn a_token_in_place_of_a_user_name_is_hidden() {
     check_each(&[
         "clone https://«{an:40}»@github.com/ada/x.git now",
         "clone https://«{an:40}»:@host.example/ada/x.git now",
+        "clone https://«{an:40}»:x-oauth-basic@github.com/ada/x.git now",
         "get https://a1b2c3d4e5f6a7b8.host.example/x now",
         "ssh://deployment-of-the-site@host.example/x",
         "postgres://ada:pre9-${PW}@host.example/x",
+    ]);
+}
+
+#[test]
+fn a_long_password_after_a_flag_is_hidden_whole() {
+    check_each(&[
+        "docker login -u AWS -p «{b64:1800}» https://1.dkr.ecr.host.example",
+        "docker login -u AWS -p '«{b64:1800}»' https://1.dkr.ecr.host.example",
     ]);
 }
 

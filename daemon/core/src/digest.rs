@@ -152,6 +152,8 @@ mod tests {
     #[test]
     fn content_hashes_are_what_sha256sum_prints() {
         let hash = ContentHash::of(b"abc");
+        let printed = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hash.to_string(), printed);
         assert_eq!(hash.short(), "ba7816bf8f01");
         assert_eq!(ContentHash::parse(&hash.as_str().to_uppercase()).unwrap(), hash);
         assert!(ContentHash::parse("ba78").is_err());

@@ -120,6 +120,23 @@ mod tests {
     }
 
     #[test]
+    fn the_line_across_the_minimum_is_judged_by_its_own_bytes() {
+        let is_cut =
+            |before: &str, line: &str| first_cut(format!("{before}{line}\n").as_bytes()).is_some();
+        let filler = "x".repeat(BYTES_MIN);
+        let judged: Vec<_> = (0..64)
+            .map(|number| {
+                let line = format!("{number}{filler}");
+                let alone = is_cut("", &line);
+                assert_eq!(is_cut("a\n", &line), alone, "{number}");
+                assert_eq!(is_cut("b\n", &line), alone, "{number}");
+                alone
+            })
+            .collect();
+        assert!(judged.contains(&true) && judged.contains(&false));
+    }
+
+    #[test]
     fn chunks_end_at_lines_except_inside_an_oversized_line() {
         let long = format!("{}{}\n{}", lines(1, 50), "x".repeat(3 * BYTES_MAX), lines(2, 500));
         let mut seen = 0;

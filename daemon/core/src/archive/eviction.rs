@@ -91,11 +91,15 @@ mod tests {
             (400, vec![]),
             (399, vec!["b"]),
             (300, vec!["b", "c"]),
+            // 200 bytes are what may stay.
+            (210, vec!["b", "c"]),
             (200, vec!["b", "c", "d"]),
             (50, vec!["b", "c", "d", "a"]),
         ] {
             assert_eq!(plan(threads(), 400, bounds(max_bytes)), expected, "{max_bytes}");
         }
+        let aged = Bounds { max_bytes: 1_000, max_age_ms: Some(-20) };
+        assert_eq!(plan(threads(), 400, aged), Vec::<String>::new(), "as old as allowed");
         let aged = Bounds { max_bytes: 1_000, max_age_ms: Some(-25) };
         assert_eq!(plan(threads(), 400, aged), ["b"], "a receipt keeps the older one");
         let aged = Bounds { max_bytes: 150, max_age_ms: Some(-25) };

@@ -47,6 +47,8 @@ const HUMPS: &[&str] = &[" key", " Key", "Key", "Pass", "Auth", "APIKEY", "JWT",
 const NAME_BYTES_MAX: usize = 64;
 /// Maximum bytes of a value read to judge it.
 const VALUE_HEAD_BYTES: usize = 256;
+/// Maximum bytes of an XML element's text, which counts only if a tag follows.
+const XML_VALUE_BYTES_MAX: usize = 16 * 1024;
 
 /// From the name's end to its value: closing quote, bracket, separator, type, opening quote.
 static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -55,6 +57,15 @@ static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r#"(?:(?P<xml>>)|(?P<assign>[ \t]{0,16}(?:=>|:=|={1,3}|\?=|:[ \t]{0,4}[&A-Za-z][A-Za-z0-9_:<>&'\[\] |.]{0,40}[ \t]*=|:)[ \t]{0,16})"#,
         r#"|(?P<is> is:? )|(?P<blank>[ \t]{1,4}))"#,
         r#"(?P<open>[bBrRfFu$@]?\\{0,3}["'`])?"#,
+    ))
+    .ok()
+});
+
+/// From the name's end to the base64 of `token: dG9rZW4=`, whose `=` is padding and not that of `name: type = …`.
+static PADDED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r#"(?-u)^(?:\\{0,3}["'`])?\]?[ \t]{0,16}:[ \t]{0,4}((?:[A-Za-z0-9_]{4}){1,9}"#,
+        r"(?:[A-Za-z0-9_]{2}==(?:[^=A-Za-z0-9_+/-]|$)|[A-Za-z0-9_]{3}=[ \t]*(?:[\r\n,;)}\]|#]|$)))",
     ))
     .ok()
 });
@@ -109,7 +120,9 @@ fn find(text: &[u8], hit: &Range<usize>, floor: usize) -> Option<Range<usize>> {
     if separator.is_xml && next != Some(b'<') {
         return None;
     }
-    value::is_secret(&candidate).then(|| value.start..value_end(text, &separator, value.end))
+    // The end of the whole value, of any length.
+    let end = || run_end(text, &separator, value.start, text.len());
+    value::is_secret(&candidate).then(|| value.start..end())
 }
 
 fn name_around(text: &[u8], hit: &Range<usize>, floor: usize) -> Range<usize> {
@@ -147,6 +160,11 @@ fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
     }
     let captures = SEPARATOR.as_ref()?.captures(rest)?;
     let whole = captures.get(0)?;
+    if let Some(value) = PADDED.as_ref()?.captures(rest).and_then(|padded| padded.get(1)) {
+        let value_start = name.end + value.start();
+        let quote = value_start..value_start;
+        return Some(Separator { value_start, form: Form::Spaced, quote, is_xml: false });
+    }
     let open = captures.name("open");
     let blank = captures.name("blank").is_some();
     let is_sql = open.is_some() && text[name.clone()].eq_ignore_ascii_case(b"password");
@@ -204,16 +222,9 @@ fn separator_of_layout(text: &[u8], at: usize) -> Option<Separator> {
 /// The value, or as much of it as judging needs.
 fn value(text: &[u8], separator: &Separator) -> Range<usize> {
     let start = separator.value_start;
-    let head_end = text.len().min(start + VALUE_HEAD_BYTES);
+    let bytes_max = if separator.is_xml { XML_VALUE_BYTES_MAX } else { VALUE_HEAD_BYTES };
+    let head_end = text.len().min(start + bytes_max);
     start..run_end(text, separator, start, head_end)
-}
-
-/// The end of a value that is a secret, of any length.
-fn value_end(text: &[u8], separator: &Separator, head_end: usize) -> usize {
-    if head_end - separator.value_start < VALUE_HEAD_BYTES {
-        return head_end;
-    }
-    run_end(text, separator, head_end, text.len())
 }
 
 fn run_end(text: &[u8], separator: &Separator, from: usize, to: usize) -> usize {

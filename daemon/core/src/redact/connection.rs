@@ -97,7 +97,9 @@ pub(super) fn judge_url(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdi
     let span = url_token(text, hit.end).or_else(|| url_password(text, hit.end));
     Verdict::from(span.filter(|span| {
         let password = &text[span.clone()];
-        !value::is_reference(password) && !value::is_placeholder(password)
+        // GitHub's constant after a token.
+        let is_constant = password == b"x-oauth-basic";
+        !is_constant && !value::is_reference(password) && !value::is_placeholder(password)
     }))
 }
 
@@ -137,7 +139,7 @@ fn netrc_password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let words: Vec<Range<usize>> = words(window).take(NETRC_WORDS).collect();
     let is = |at: usize, key: &[u8]| words.get(at).is_some_and(|word| &window[word.clone()] == key);
     let is_value = |at: usize| words.get(at).is_some_and(|word| word.len() <= USER_BYTES_MAX);
-    if !(is(0, b"machine") && is_value(1) && is(2, b"login") && is_value(3)) {
+    if !(is_value(1) && is(2, b"login") && is_value(3)) {
         return None;
     }
     let key = if is(4, b"account") && is_value(5) { 6 } else { 4 };

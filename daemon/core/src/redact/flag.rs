@@ -42,7 +42,8 @@ const PROGRAMS_OF_LOGIN: &[&str] =
 const COMMAND_BYTES_MAX: usize = 512;
 /// Minimum bytes of a password; shorter values are combined flags.
 const PASSWORD_BYTES_MIN: usize = 4;
-const PASSWORD_BYTES_MAX: usize = 256;
+/// Some registries issue tokens of several KiB as passwords.
+const PASSWORD_BYTES_MAX: usize = 16 * 1024;
 
 /// Judges the value after `-p`.
 pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
@@ -50,7 +51,7 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     let start = hit.end + usize::from(is_spaced);
     let secret = match text.get(start) {
         Some(&quote @ (b'\'' | b'"')) => quoted(text, start + 1, quote),
-        _ => bare(text, start),
+        _ => Some(bare(text, start)),
     };
     let Some(secret) = secret else { return Verdict::Nothing };
     let password = &text[secret.clone()];
@@ -73,11 +74,11 @@ fn quoted(text: &[u8], start: usize, quote: u8) -> Option<Range<usize>> {
     (window[end] == quote).then_some(start..start + end)
 }
 
-fn bare(text: &[u8], start: usize) -> Option<Range<usize>> {
+fn bare(text: &[u8], start: usize) -> Range<usize> {
     const ENDS: &[u8] = b" \t\r\n\"'`\\&;|<>()";
     let window = &text[start..text.len().min(start + PASSWORD_BYTES_MAX)];
     let end = window.iter().position(|byte| ENDS.contains(byte)).unwrap_or(window.len());
-    (end > 0).then_some(start..start + end)
+    start..start + end
 }
 
 /// Whether the flag's command takes a password there.

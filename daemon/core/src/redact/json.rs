@@ -42,10 +42,8 @@ fn redact_named(name: &str, value: &mut Value) -> u32 {
     }
     let is_secret = |pair: &str| redact(pair).hits > 0;
     // Unquoted, a value ends at the first space.
-    let has_words = text.contains(' ') && !text.contains('"');
-    let quoted = || has_words && is_secret(&format!("{name}=\"{text}\""));
     let member = || is_secret(&format!("\"{name}\":\"{text}\""));
-    if is_secret(&format!("{name}={text}")) || quoted() || member() {
+    if is_secret(&format!("{name}={text}")) || member() {
         MARKER.clone_into(text);
         return 1;
     }

@@ -48,6 +48,7 @@ mod tests {
             "tr0ub4dor three",
             "grüner apfel",
             "orbit 42 walnut",
+            "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima",
         ] {
             assert!(is_passphrase(words.as_bytes()), "{words}");
         }
@@ -64,6 +65,7 @@ mod tests {
             "12 34",
             "text-sm font-bold",
             "lonely",
+            "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike",
         ] {
             assert!(!is_passphrase(prose.as_bytes()), "{prose}");
         }

@@ -100,8 +100,7 @@ fn body_end(text: &[u8], start: usize) -> usize {
         }
         let is_header = HEADER_LINE.as_ref().is_some_and(|header| header.is_match(line));
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        let continues =
-            is_header || (is_blank && (in_headers || at == start)) || is_body_line(line);
+        let continues = is_header || is_body_line(line);
         if !continues || (is_blank && !in_headers && at != start) {
             return key_end;
         }

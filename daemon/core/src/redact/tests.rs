@@ -1,6 +1,9 @@
 //! Planted secrets are assembled from pieces, so that no scanner reports these files.
 
+mod pairs;
 mod planted;
+mod protocols;
+mod readings;
 mod specimens;
 
 use std::borrow::Cow;

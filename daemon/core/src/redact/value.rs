@@ -103,7 +103,6 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
 /// Whether a value refers to a secret stored elsewhere, or is already redacted.
 pub(super) fn is_reference(value: &[u8]) -> bool {
     matches(&REFERENCE, value)
-        || value.starts_with(MARKER.as_bytes())
         || memchr::memmem::find(value, MARKER.as_bytes()).is_some()
         || memchr::memmem::find(value, b"${").is_some()
         || memchr::memmem::find(value, b"{{").is_some()

@@ -13,8 +13,6 @@ use super::view::View;
 const LINE_BYTES_MIN: usize = 32;
 /// Maximum bytes read of the run at the start of a line.
 const PIECE_BYTES_MAX: usize = 256;
-/// Minimum bytes of a run of letters to be considered random.
-const RANDOM_WORD_BYTES_MIN: usize = 16;
 /// Maximum bytes of indentation and frame around a line break.
 const MARGIN_BYTES_MAX: usize = 24;
 
@@ -80,9 +78,6 @@ fn piece(line: &[u8]) -> &[u8] {
 /// Whether a line begins like the rest of a token, not with a word, a date or a number.
 fn is_piece(piece: &[u8]) -> bool {
     let has_digit = piece.iter().any(u8::is_ascii_digit);
-    if piece.len() < 2 || !has_digit && piece.len() < RANDOM_WORD_BYTES_MIN {
-        return false;
-    }
     let has_letter = piece.iter().any(u8::is_ascii_alphabetic);
     let is_date =
         matches!(piece, [a, b, c, d, b'-', ..] if [a, b, c, d].iter().all(|d| d.is_ascii_digit()));

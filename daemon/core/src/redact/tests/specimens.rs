@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use crate::redact::{MARKER, redact};
+
 static BLANK: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\{(an|b64|digits|hex|lower|upper|url|uuid)(?::(\d+))?\}").unwrap()
 });
@@ -79,6 +81,25 @@ pub(super) fn secrets(specimen: &str) -> Vec<&str> {
 /// An example without « and ».
 pub(super) fn plain(specimen: &str) -> String {
     specimen.replace(['«', '»'], "")
+}
+
+/// An example whose secrets, the text between « and », are replaced; without any, it stays as it is.
+pub(super) fn redacted(specimen: &str) -> String {
+    let mut parts = specimen.split('«');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (_, rest) = part.split_once('»').unwrap();
+        out = out + MARKER + rest;
+    }
+    out
+}
+
+/// Checks that exactly the marked parts of each example are replaced.
+pub(super) fn check_each(specimens: &[&str]) {
+    for specimen in specimens {
+        let text = filled(specimen, 1);
+        assert_eq!(redact(&plain(&text)).text, redacted(&text), "{specimen}");
+    }
 }
 
 /// Random letters and digits.

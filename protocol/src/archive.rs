@@ -73,6 +73,9 @@ pub enum ArchiveState {
 }
 
 /// `archive/list`: the archived threads, those that grew last first.
+///
+/// # Errors
+/// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct ArchiveList;
 
@@ -197,7 +200,10 @@ pub struct RestoreResult {
 
 /// `archive/forget`: removes a thread from the archive for good; it is not archived again.
 ///
-/// Its transcript, if there is one, stays.
+/// Its transcript, if there is one, stays. A thread that does not exist yet can be named by its id if that is a UUID.
+///
+/// # Errors
+/// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Forget;
 

@@ -129,5 +129,6 @@ async fn forget(
     keeper: Arc<ArchiveKeeper>,
     params: wire::ForgetParams,
 ) -> Result<wire::ForgetResult, Failure> {
-    Ok(wire::ForgetResult { removed_bytes: keeper.forget(&params.thread_id).await? })
+    let thread_id = keeper.thread_to_forget(&params.thread_id).await?;
+    Ok(wire::ForgetResult { removed_bytes: keeper.forget(&thread_id).await? })
 }

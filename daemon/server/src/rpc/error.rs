@@ -16,6 +16,7 @@ use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
 use super::answer::redacted;
+use crate::archive::ArchivedText;
 use crate::config::ConfigError;
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
@@ -121,6 +122,10 @@ impl Failure {
     }
 
     fn of_file(path: &str, source: io::Error) -> Self {
+        if ArchivedText::is_damage(&source) {
+            let message = format!("the archived text of {path} is damaged");
+            return Self::new(ErrorKind::ArchiveDamaged, message).because(source);
+        }
         let kind = match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 ErrorKind::PermissionDenied
@@ -260,6 +265,11 @@ impl From<ServiceError> for Failure {
             ServiceError::Busy | ServiceError::IndexNotOpen => failure(ErrorKind::StoreBusy),
             ServiceError::Sync(error) => error.into(),
             ServiceError::Fold(FoldLoadError::Store(error)) => error.into(),
+            ServiceError::Fold(FoldLoadError::Transcript { path, cause })
+                if ArchivedText::is_damage(&cause) =>
+            {
+                Self::of_file(&path, cause)
+            }
             ServiceError::Store(error) => error.into(),
             ServiceError::Fold(error) => failure(ErrorKind::IngestBehind).because(error),
             ServiceError::Limit { limit, max, given } => failure(ErrorKind::LimitExceeded)

@@ -83,6 +83,9 @@ impl ArchiveKeeper {
     }
 
     /// The archived texts of one thread or of all, without replaced ones; those that grew last come first.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadNotFound`] if nobody knows the thread.
     pub async fn threads(
         &self,
         thread_id: Option<&str>,
@@ -91,6 +94,9 @@ impl ArchiveKeeper {
         let mut rows = match thread_id {
             Some(thread_id) => {
                 let thread_id = self.complete_id(&index, thread_id).await?;
+                if !self.knows(&index, &thread_id).await? {
+                    return Err(ServiceError::ThreadNotFound(thread_id));
+                }
                 index.transcripts.of_thread(&thread_id).await?
             }
             None => index.transcripts.all().await?,

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
-use super::forgetting;
+use super::forgetting::{self, ErasedText};
 use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
 use super::upkeep::EvictionFacts;
@@ -58,6 +58,11 @@ impl ArchiveKeeper {
             tracing::error!(%error, "the archiver failed");
         }
         self.shared.archive.close().await;
+    }
+
+    /// Applies changed settings at once.
+    pub fn settings_changed(&self) {
+        self.shared.hints.wake();
     }
 
     pub fn archive(&self) -> &Arc<Archive> {
@@ -114,12 +119,14 @@ impl ArchiveKeeper {
         }
     }
 
-    /// Deletes everything the archive has of a thread, and records that it must not be archived again. Returns the bytes
-    /// of its texts.
+    /// Deletes everything the archive has of a thread, and records that it must not be archived again.
     ///
     /// # Errors
     /// The archive cannot be written. What was deleted stays deleted, and another call or the next start continues.
-    pub async fn forget(&self, thread_id: &str) -> Result<u64, ServiceError> {
-        forgetting::forget(&self.shared, &self.index()?, thread_id).await
+    pub async fn forget(&self, thread_id: &str) -> Result<ErasedText, ServiceError> {
+        let index = self.index()?;
+        let files = self.threads.files(thread_id).await?.into_iter();
+        let files = files.map(|file| file.path).collect();
+        forgetting::forget(&self.shared, &index, thread_id, files).await
     }
 }

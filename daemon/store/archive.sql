@@ -54,7 +54,7 @@ CREATE TABLE piece (
 
 CREATE INDEX piece_by_chunk ON piece (chunk);
 
--- Evicted texts with their size at that time: they are archived again when they grow.
+-- Evicted texts with their size at that time: they are archived again when they grow, or when the bounds are wider.
 CREATE TABLE evicted (
     path         TEXT    PRIMARY KEY,
     source_bytes INTEGER NOT NULL

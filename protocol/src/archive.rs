@@ -39,6 +39,9 @@ pub struct OverviewResult {
     pub transcripts: u64,
     /// Archived transcripts whose files are gone.
     pub gone: u64,
+    /// Existing transcripts of which nothing is archived any more: they were evicted because of the limits.
+    #[serde(default)]
+    pub evicted: u64,
     /// Transcripts that are not completely archived yet.
     pub files_behind: u64,
     /// When the longest idle thread last grew; absent for an empty archive.
@@ -73,6 +76,9 @@ pub enum ArchiveState {
 }
 
 /// `archive/list`: the archived threads, those that grew last first.
+///
+/// # Errors
+/// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct ArchiveList;
 
@@ -197,7 +203,10 @@ pub struct RestoreResult {
 
 /// `archive/forget`: removes a thread from the archive for good; it is not archived again.
 ///
-/// Its transcript, if there is one, stays.
+/// Its transcript, if there is one, stays. A thread that does not exist yet can be named by its id if that is a UUID.
+///
+/// # Errors
+/// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Forget;
 
@@ -216,4 +225,7 @@ pub struct ForgetParams {
 pub struct ForgetResult {
     /// Bytes of the removed texts; 0 if there were none.
     pub removed_bytes: u64,
+    /// Whether they were the only copy: no transcript of the thread existed any more.
+    #[serde(default)]
+    pub only_copy: bool,
 }

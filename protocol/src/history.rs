@@ -9,7 +9,7 @@ use serde_with_macros::skip_serializing_none;
 ///
 /// # Errors
 /// `thread_not_found` and `handle_not_found`; `source_changed` if neither the transcript nor the archive has these
-/// bytes.
+/// bytes; `archive_damaged` if the archive's copy of them is damaged.
 #[derive(Debug, Clone, Copy)]
 pub struct Expand;
 
@@ -56,7 +56,8 @@ pub struct ExpandResult {
 /// its prompt.
 ///
 /// # Errors
-/// `thread_not_found`; `source_changed` when neither a transcript nor the archive holds these bytes.
+/// `thread_not_found`; `source_changed` when neither a transcript nor the archive holds these bytes; `archive_damaged`
+/// if the archive's copy of them is damaged.
 #[derive(Debug, Clone, Copy)]
 pub struct HistoryGet;
 

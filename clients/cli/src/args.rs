@@ -39,7 +39,7 @@ Examples:
 THREAD is an id or a unique prefix of one. Without it, commands use the newest thread of this \
 folder, else the newest of all. Every command takes --json for scripts.
 
-Exit codes: 0 success, 1 the daemon refused or failed, 64 usage error, 69 no daemon, \
+Exit codes: 0 success, 1 refused, failed or damage found, 64 usage error, 69 no daemon, \
 70 internal error, 75 try again later, 78 fix the configuration or environment.";
 
 /// Keeps coding agents on course over the long haul.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::output;
 
-/// The daemon rejected the request.
+/// The daemon rejected the request, or a check found damage.
 pub(crate) const SAID_NO: u8 = 1;
 /// The command line is wrong.
 pub(crate) const USAGE: u8 = 64;

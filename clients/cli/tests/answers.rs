@@ -97,7 +97,7 @@ fn of_archive(script: Script) -> Script {
     script
         .result::<archive::Overview>(json!({
             "state": "archiving", "path": "/home/user/state/archive", "bytes": 290_000_000, "text_bytes": 2_400_000_000_u64,
-            "stored_text_bytes": 2_100_000_000_u64, "threads": 300, "transcripts": 332, "gone": 41, "files_behind": 12,
+            "stored_text_bytes": 2_100_000_000_u64, "threads": 300, "transcripts": 332, "gone": 41, "evicted": 11, "files_behind": 12,
             "oldest_at": now() - 90 * 86_400_000, "verified_at": now() - 200_000_000, "damaged": 1,
             "max_bytes": 5_000_000_000_u64, "max_age_days": 0, "redacts": false,
         }))
@@ -105,7 +105,7 @@ fn of_archive(script: Script) -> Script {
         .result::<archive::Verify>(json!({
             "files": 31, "bytes": 290_000_000, "damaged": 1, "damaged_threads": [damaged],
         }))
-        .result::<archive::Forget>(json!({ "removed_bytes": 2_500_000 }))
+        .result::<archive::Forget>(json!({ "removed_bytes": 2_500_000, "only_copy": true }))
         .on::<archive::Restore>(move |params| {
             use longhaul_protocol::ErrorKind::{ArchiveDamaged, FileExists};
             let refused = |kind| longhaul_client::scripted::Reply::Error(longhaul_protocol::WireError::new(kind, "no"));

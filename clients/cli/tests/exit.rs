@@ -1,6 +1,6 @@
 use longhaul_client::scripted::{Reply, field, set, text_at};
 use longhaul_protocol::{ErrorKind, WireError};
-use longhaul_protocol::{compaction, daemon, history, job, policy};
+use longhaul_protocol::{archive, compaction, daemon, history, job, policy};
 use serde_json::{Value, json};
 
 use crate::answers::{THREAD, script, summary};
@@ -169,4 +169,42 @@ fn invalid_policy_fails_its_check() {
         assert_eq!(done.code, code, "{done:?}");
         assert!(done.stdout.contains("default wait_ms: 5 is out of bounds"), "{done:?}");
     }
+}
+
+#[test]
+fn damage_in_the_archive_is_1() {
+    let lost = json!(["0199a213-0000-7000-8000-000000000003"]);
+    for (damaged, lost, code) in [(0, json!([]), 0), (1, json!([]), 1), (1, lost, 1)] {
+        let found = json!({ "files": 3, "bytes": 5, "damaged": damaged, "damaged_threads": lost });
+        let done = Desk::new(script().result::<archive::Verify>(found)).run(&["archive", "verify"]);
+        assert_eq!(done.code, code, "{done:?}");
+        assert_eq!(done.stderr.is_empty(), code == 0, "{done:?}");
+        assert_eq!(
+            done.stdout.contains("longhaul archive forget"),
+            done.stderr.contains("restored")
+        );
+    }
+}
+
+#[test]
+fn export_onto_a_file_is_a_usage_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("threads");
+    std::fs::write(&file, "").unwrap();
+    let file = file.display().to_string();
+    let done = Desk::new(script()).run(&["archive", "export", &file]);
+    assert_eq!(done.code, 64, "{done:?}");
+    assert!(done.stderr.contains(&format!("{file} is not a folder")), "{done:?}");
+}
+
+#[test]
+fn an_empty_archive_claims_nothing() {
+    let empty = json!({
+        "state": "off", "path": "/state/archive", "bytes": 0, "text_bytes": 0, "stored_text_bytes": 0, "threads": 0,
+        "transcripts": 0, "gone": 0, "files_behind": 0, "damaged": 0, "max_bytes": 5_000_000_000_u64, "max_age_days": 0,
+        "redacts": false,
+    });
+    let done = Desk::new(script().result::<archive::Overview>(empty)).run(&["archive", "status"]);
+    assert!(done.stdout.contains("holds    nothing"), "{}", done.stdout);
+    assert!(!done.stdout.contains("exist") && !done.stdout.contains("verif"), "{}", done.stdout);
 }

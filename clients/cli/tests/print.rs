@@ -42,6 +42,11 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("archive_forget", &["archive", "forget", THREAD]),
 ];
 
+/// The archive of the script is damaged.
+fn code(name: &str) -> i32 {
+    i32::from(["archive_verify", "archive_export"].contains(&name))
+}
+
 #[test]
 fn output_matches_the_golden_files() {
     for (name, args) in SHOWN {
@@ -53,7 +58,8 @@ fn output_matches_the_golden_files() {
             )
         });
         let done = Desk::new(script).run(args);
-        assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{args:?}: {done:?}");
+        assert_eq!(done.code, code(name), "{args:?}: {done:?}");
+        assert_eq!(done.stderr.is_empty(), done.code == 0, "{args:?}: {done:?}");
         assert_golden(&format!("{name}.txt"), &done.stdout);
     }
 }
@@ -64,7 +70,11 @@ fn json_is_the_daemons_answer_on_one_line() {
         let done = Desk::new(script()).run(&[args, &["--json"][..]].concat());
         // `tail` prints a line per item.
         let lines = if *name == "thread_tail" { 2 } else { 1 };
-        assert_eq!((done.code, done.stdout.lines().count()), (0, lines), "{name}: {done:?}");
+        assert_eq!(
+            (done.code, done.stdout.lines().count()),
+            (code(name), lines),
+            "{name}: {done:?}"
+        );
         done.stdout.lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
     }
     let done = Desk::new(script()).run(&["compact", "--json"]);

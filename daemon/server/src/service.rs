@@ -188,7 +188,7 @@ impl Services {
                     curator: memory.curator.clone(),
                 },
             }),
-            reload: Arc::new(Reload { config, models, jobs: job.jobs.clone() }),
+            reload: Arc::new(Reload::new((config, models), &job.jobs, &archive)),
             keeping: Arc::new(Keeping {
                 folder: now.state_dir.to_path_buf(),
                 lock: deps.state,

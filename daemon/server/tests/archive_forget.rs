@@ -5,7 +5,9 @@ use std::path::Path;
 
 use longhaul_core::digest::ContentHash;
 use longhaul_protocol::ErrorKind;
-use longhaul_protocol::archive::{Forget, ForgetParams, Restore, RestoreParams};
+use longhaul_protocol::archive::{
+    ArchiveList, ArchiveListParams, Forget, ForgetParams, Restore, RestoreParams,
+};
 use rustix::process::Signal;
 
 use crate::archive::{
@@ -168,4 +170,34 @@ async fn a_forget_that_is_killed_is_finished_by_the_next_start() {
     let params = RestoreParams { thread_id: ids[3].clone(), to: None };
     client.call::<Restore>(params).await.unwrap();
     assert!(fs::read(&paths[3]).unwrap() == whole);
+}
+
+#[tokio::test]
+async fn a_name_that_no_thread_has_is_refused_unless_it_is_a_complete_id() {
+    let home = tempfile::tempdir().unwrap();
+    long(THREAD, "turbine", 10).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    archived(&mut client).await;
+    let forget = |thread_id: &str| ForgetParams { thread_id: thread_id.to_owned() };
+    for name in ["zzz", "019caee3", "019cadd3-0000-7000-8000-0000000000el"] {
+        let refused = client.call::<Forget>(forget(name)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ThreadNotFound, "{name}");
+        assert!(refused.message.contains(name), "{refused:?}");
+        let params = ArchiveListParams { thread_id: Some(name.to_owned()), ..Default::default() };
+        let refused = client.call::<ArchiveList>(params).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ThreadNotFound, "{name}");
+    }
+    assert!(!folder(daemon.home.path()).join("forgotten").exists(), "nothing is recorded");
+    assert_eq!(listed(&mut client).await, [THREAD]);
+
+    // A thread that does not exist yet is not archived when it appears.
+    assert_eq!(client.call::<Forget>(forget(OTHER)).await.unwrap().removed_bytes, 0);
+    long(OTHER, "compressor", 10).write(daemon.home.path());
+    client.sync(OTHER).await;
+    archived(&mut client).await;
+    assert_eq!(listed(&mut client).await, [THREAD]);
+
+    // A thread that is known but not archived lists nothing.
+    let params = ArchiveListParams { thread_id: Some(OTHER.to_owned()), ..Default::default() };
+    assert!(client.call::<ArchiveList>(params).await.unwrap().threads.is_empty());
 }

@@ -134,6 +134,11 @@ pub struct ThreadAge {
     pub lived_ms: i64,
 }
 
+/// The bounds under which texts were evicted, in an index that has none yet. Not in `archive.sql`, since another version
+/// of the index would be rebuilt, and a rebuilt one has lost ages and evictions.
+const EVICTION_BOUNDS: &str = "CREATE TABLE IF NOT EXISTS eviction_bounds (one INTEGER PRIMARY KEY CHECK (one = 1), \
+     max_bytes INTEGER NOT NULL, max_age_ms INTEGER) STRICT";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArchiveTotals {
     pub packs: u64,
@@ -262,8 +267,9 @@ fn totals(row: &SqliteRow) -> Result<ArchiveTotals, sqlx::Error> {
 }
 
 async fn prepare(pools: &Pools) -> Result<(), StoreError> {
-    match prepare_index(pools, &FORMAT).await? {
-        true => open::check(pools).await,
-        false => Ok(()),
+    if prepare_index(pools, &FORMAT).await? {
+        open::check(pools).await?;
     }
+    let adding = sqlx::query(EVICTION_BOUNDS).execute(pools.writer()).await;
+    adding.map(drop).map_err(|error| pools.classify(error))
 }

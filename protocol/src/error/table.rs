@@ -131,8 +131,8 @@ error_kinds! {
     NotArchived = 2012 "not_archived" Never Some("longhaul archive list shows what is archived, longhaul archive status the limits");
     /// The file exists already and is not overwritten.
     FileExists = 2013 "file_exists" Never Some("name another file, or move that one away");
-    /// The archived text of the thread is damaged and cannot be restored completely.
-    ArchiveDamaged = 2014 "archive_damaged" Never Some("longhaul archive verify shows what is lost, longhaul expand the items that are not");
+    /// The archived text of the thread is damaged: what is behind the damage cannot be read, and the thread not restored.
+    ArchiveDamaged = 2014 "archive_damaged" Never Some("put the transcript back from a backup, then longhaul archive verify repairs the archive; items before the damage can still be expanded; longhaul archive forget gives the thread up");
     /// No such pin or drop.
     ChoiceNotFound = 2015 "choice_not_found" Never Some("longhaul pin --list shows the pins and drops of a thread");
 

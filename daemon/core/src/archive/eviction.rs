@@ -27,6 +27,20 @@ pub struct Bounds {
     pub max_age_ms: Option<i64>,
 }
 
+impl Bounds {
+    /// Whether these allow clearly more than `before`: threads that were evicted under those may fit. A disk whose size
+    /// changes a little, and with it the default bound, must not archive and evict the same threads again and again.
+    pub fn are_wider_than(self, before: Self) -> bool {
+        let is_older_allowed = match (self.max_age_ms, before.max_age_ms) {
+            (None, Some(_)) => true,
+            (Some(now), Some(before)) => now > before,
+            (_, None) => false,
+        };
+        let much = before.max_bytes.saturating_add(before.max_bytes / FREE_PART);
+        is_older_allowed || self.max_bytes > much
+    }
+}
+
 /// Selects threads to evict from an archive of `bytes` bytes: first all over the maximum age that have neither a
 /// receipt nor a pin, then the oldest until the rest fits: those with receipts after all others, those with pins last.
 pub fn plan(mut threads: Vec<EvictionCandidate>, bytes: u64, bounds: Bounds) -> Vec<String> {
@@ -66,6 +80,24 @@ mod tests {
             age_ms: -updated_ms,
             bytes: 100,
         }
+    }
+
+    #[test]
+    fn bounds_are_wider_if_they_allow_older_threads_or_clearly_more_bytes() {
+        let bounds = |max_bytes, max_age_ms| Bounds { max_bytes, max_age_ms };
+        let before = bounds(1_000, Some(30));
+        for (now, expected) in [
+            (before, false),
+            (bounds(1_050, Some(30)), false),
+            (bounds(1_051, Some(30)), true),
+            (bounds(1_000, Some(31)), true),
+            (bounds(10, None), true),
+            (bounds(999, Some(29)), false),
+        ] {
+            assert_eq!(now.are_wider_than(before), expected, "{now:?}");
+        }
+        assert!(!bounds(1_000, Some(30)).are_wider_than(bounds(1_000, None)));
+        assert!(!bounds(u64::MAX, None).are_wider_than(bounds(u64::MAX, None)));
     }
 
     #[test]

@@ -18,6 +18,11 @@ pub struct ArchivedText {
     state: Mutex<ReadState>,
 }
 
+/// A part of an archived text is damaged or gone. Its readers return it as an [`io::Error`].
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct TextDamage(&'static str);
+
 struct ReadState {
     pieces: Vec<Piece>,
     /// The last chunk, with its offset in the text.
@@ -34,6 +39,11 @@ impl ArchivedText {
     ) -> Self {
         let state = Mutex::new(ReadState { pieces, chunk: None, pack: None });
         Self { folder, index, transcript, state }
+    }
+
+    /// Whether a text could not be read because the archive is damaged.
+    pub fn is_damage(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|cause| cause.is::<TextDamage>())
     }
 
     /// Its row in the index.
@@ -124,7 +134,7 @@ impl ReadState {
             open.filter(|(pack, text)| *pack == piece.pack && text.at() <= piece.pack_offset);
         let (pack, mut text) = match open {
             Some(open) => open,
-            None => (piece.pack, PackText::open(&super::pack_at(folder, piece.pack))?),
+            None => (piece.pack, open_pack(&super::pack_at(folder, piece.pack))?),
         };
         let unreadable = || damaged("a chunk of the archive is damaged");
         let read = text.read(piece.pack_offset, piece.bytes);
@@ -144,8 +154,15 @@ impl ReadState {
     }
 }
 
+fn open_pack(path: &Path) -> io::Result<PackText> {
+    PackText::open(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => damaged("a pack of the archive has lost its end"),
+        _ => error,
+    })
+}
+
 fn damaged(what: &'static str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, what)
+    io::Error::new(ErrorKind::InvalidData, TextDamage(what))
 }
 
 /// Reads an archived text sequentially from an offset.

@@ -32,7 +32,7 @@ fn uuid_in(name: &str) -> Option<&str> {
 /// Bytes of a UUID in its usual form.
 const UUID_BYTES: usize = 36;
 
-pub(super) fn is_uuid(text: &str) -> bool {
+pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == UUID_BYTES && uuid::Uuid::try_parse(text).is_ok()
 }
 

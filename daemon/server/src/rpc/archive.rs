@@ -34,6 +34,7 @@ async fn status(
         threads: totals.threads,
         transcripts: totals.transcripts,
         gone: state.gone,
+        evicted: state.evicted,
         files_behind: state.files_behind,
         oldest_at: totals.oldest_ms,
         verified_at: totals.checked_ms,
@@ -129,5 +130,7 @@ async fn forget(
     keeper: Arc<ArchiveKeeper>,
     params: wire::ForgetParams,
 ) -> Result<wire::ForgetResult, Failure> {
-    Ok(wire::ForgetResult { removed_bytes: keeper.forget(&params.thread_id).await? })
+    let thread_id = keeper.thread_to_forget(&params.thread_id).await?;
+    let erased = keeper.forget(&thread_id).await?;
+    Ok(wire::ForgetResult { removed_bytes: erased.bytes, only_copy: erased.is_only_copy })
 }

@@ -16,6 +16,7 @@ use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
 use super::answer::redacted;
+use crate::archive::ArchivedText;
 use crate::config::ConfigError;
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
@@ -121,6 +122,10 @@ impl Failure {
     }
 
     fn of_file(path: &str, source: io::Error) -> Self {
+        if ArchivedText::is_damage(&source) {
+            let message = format!("the archived text of {path} is damaged");
+            return Self::new(ErrorKind::ArchiveDamaged, message).because(source);
+        }
         let kind = match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 ErrorKind::PermissionDenied
@@ -259,9 +264,8 @@ impl From<ServiceError> for Failure {
                 .with_hint("give a longer prefix*, or a folder or time"),
             ServiceError::Busy | ServiceError::IndexNotOpen => failure(ErrorKind::StoreBusy),
             ServiceError::Sync(error) => error.into(),
-            ServiceError::Fold(FoldLoadError::Store(error)) => error.into(),
             ServiceError::Store(error) => error.into(),
-            ServiceError::Fold(error) => failure(ErrorKind::IngestBehind).because(error),
+            ServiceError::Fold(error) => Self::of_fold(error, message),
             ServiceError::Limit { limit, max, given } => failure(ErrorKind::LimitExceeded)
                 .with_detail(json!({ "limit": limit, "max": max, "given": given })),
             ServiceError::BadItem { index, client_item_id, reason } => {
@@ -288,6 +292,16 @@ impl From<ServiceError> for Failure {
 }
 
 impl Failure {
+    fn of_fold(error: FoldLoadError, message: String) -> Self {
+        match error {
+            FoldLoadError::Store(error) => error.into(),
+            FoldLoadError::Transcript { path, cause } if ArchivedText::is_damage(&cause) => {
+                Self::of_file(&path, cause)
+            }
+            error => Self::new(ErrorKind::IngestBehind, message).because(error),
+        }
+    }
+
     fn of_message_history(error: MessageHistoryError, message: String) -> Self {
         match error {
             MessageHistoryError::Busy => Self::new(ErrorKind::StoreBusy, message),

@@ -78,7 +78,8 @@ pub(super) fn start(
     let shared = ArchiveShared::new(archive, hints, deps.config.clone(), deps.clock.clone());
     let archive = {
         let _entered = archiving.enter();
-        ArchiveKeeper::start(shared, store.files.clone(), facts, ingest.clone())
+        let tables = (store.files.clone(), store.threads.clone());
+        ArchiveKeeper::start(shared, tables, facts, ingest.clone())
     };
     TranscriptTasks { ingest, full_text: Arc::new(full_text), archive: Arc::new(archive) }
 }

@@ -2,18 +2,28 @@
 
 use std::sync::Arc;
 
+use super::archive::ArchiveKeeper;
 use crate::config::{Change, ConfigError, Live, Reloaded};
 use crate::jobs::Jobs;
 use crate::model::Models;
 use crate::telemetry;
 
 pub struct Reload {
-    pub(super) config: Live,
-    pub(super) models: Arc<Models>,
-    pub(super) jobs: Jobs,
+    config: Live,
+    models: Arc<Models>,
+    jobs: Jobs,
+    archive: Arc<ArchiveKeeper>,
 }
 
 impl Reload {
+    pub(super) fn new(
+        (config, models): (Live, Arc<Models>),
+        jobs: &Jobs,
+        archive: &Arc<ArchiveKeeper>,
+    ) -> Self {
+        Self { config, models, jobs: jobs.clone(), archive: Arc::clone(archive) }
+    }
+
     /// Reloads the configuration file and applies the settings that can change at run time.
     ///
     /// # Errors
@@ -29,6 +39,7 @@ impl Reload {
         for Change { key, is_applied, .. } in &reloaded.changes {
             tracing::info!(key, is_applied, "the configuration changed");
         }
+        self.archive.settings_changed();
         Ok(reloaded)
     }
 }

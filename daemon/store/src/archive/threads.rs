@@ -1,5 +1,8 @@
 //! The archived threads.
 
+use longhaul_core::archive::eviction::Bounds;
+use sqlx::SqliteConnection;
+
 use super::ThreadAge;
 use crate::error::StoreError;
 use crate::pool::Pools;
@@ -47,11 +50,12 @@ impl ArchiveThreadTable {
         Ok(rows.into_iter().map(|(thread, bytes)| (thread, bytes.cast_unsigned())).collect())
     }
 
-    /// Removes the texts of threads to free space, and records their size, so that they are archived again only after they
-    /// grow.
-    pub async fn evict(&self, threads: &[String]) -> Result<(), StoreError> {
+    /// Removes the texts of threads to keep `bounds`. Records these and the size of the texts, so that they are archived
+    /// again only after they grow, or under wider bounds.
+    pub async fn evict(&self, threads: &[String], bounds: Bounds) -> Result<(), StoreError> {
         let classify = |error| self.0.classify(error);
         let mut transaction = self.0.begin().await?;
+        put_bounds(&mut transaction, bounds).await.map_err(classify)?;
         for thread in threads {
             for sql in [
                 "INSERT OR REPLACE INTO evicted (path, source_bytes) \
@@ -64,6 +68,42 @@ impl ArchiveThreadTable {
         transaction.commit().await.map_err(classify)
     }
 
+    /// The bounds of the last eviction or readmission.
+    pub async fn eviction_bounds(&self) -> Result<Option<Bounds>, StoreError> {
+        let row: Option<(i64, Option<i64>)> =
+            sqlx::query_as("SELECT max_bytes, max_age_ms FROM eviction_bounds")
+                .fetch_optional(self.0.reader())
+                .await
+                .map_err(|error| self.0.classify(error))?;
+        Ok(row.map(|(max_bytes, max_age_ms)| Bounds {
+            max_bytes: max_bytes.cast_unsigned(),
+            max_age_ms,
+        }))
+    }
+
+    /// Drops the records of evicted texts, so that they are archived again under `bounds`; returns their number.
+    pub async fn readmit(&self, bounds: Bounds) -> Result<u64, StoreError> {
+        let classify = |error| self.0.classify(error);
+        let mut transaction = self.0.begin().await?;
+        put_bounds(&mut transaction, bounds).await.map_err(classify)?;
+        let dropped = sqlx::query("DELETE FROM evicted").execute(&mut *transaction).await;
+        let dropped = dropped.map_err(classify)?.rows_affected();
+        transaction.commit().await.map_err(classify)?;
+        Ok(dropped)
+    }
+
+    /// Drops the records of these evicted texts.
+    pub async fn drop_evicted(&self, paths: &[String]) -> Result<(), StoreError> {
+        for path in paths {
+            sqlx::query("DELETE FROM evicted WHERE path = ?1")
+                .bind(path)
+                .execute(self.0.writer())
+                .await
+                .map_err(|error| self.0.classify(error))?;
+        }
+        Ok(())
+    }
+
     /// Evicted texts, with the bytes of their transcripts at that time.
     pub async fn evicted(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let rows: Vec<(String, i64)> = sqlx::query_as("SELECT path, source_bytes FROM evicted")
@@ -72,4 +112,15 @@ impl ArchiveThreadTable {
             .map_err(|error| self.0.classify(error))?;
         Ok(rows.into_iter().map(|(path, bytes)| (path, bytes.cast_unsigned())).collect())
     }
+}
+
+async fn put_bounds(connection: &mut SqliteConnection, bounds: Bounds) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT OR REPLACE INTO eviction_bounds (one, max_bytes, max_age_ms) VALUES (1, ?1, ?2)",
+    )
+    .bind(bounds.max_bytes.cast_signed())
+    .bind(bounds.max_age_ms)
+    .execute(connection)
+    .await?;
+    Ok(())
 }

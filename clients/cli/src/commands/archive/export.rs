@@ -8,13 +8,14 @@ use serde::Serialize;
 
 use super::list;
 use super::restore::absolute;
-use crate::failure::Failure;
+use crate::failure::{Failure, SAID_NO, USAGE};
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, counted};
 
 /// Export all archived threads to a folder, in the format of their agents
 ///
-/// Writes SOURCE/THREAD.jsonl for each. Existing files are skipped, so an interrupted export can be resumed.
+/// Writes SOURCE/THREAD.jsonl for each. Existing files are skipped, so an interrupted export can be resumed. The exit
+/// code is 1 if a thread could not be written because it is damaged.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +41,10 @@ struct ExportPage {
 
 pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failure> {
     let folder = absolute(&args.folder)?;
+    if std::fs::metadata(&folder).is_ok_and(|found| !found.is_dir()) {
+        return Err(Failure::new(USAGE, format!("{folder} is not a folder"))
+            .with_hint("name a folder; it is created if it does not exist"));
+    }
     let client = session.connect().await?;
     let mut page = ExportPage { folder: folder.clone(), ..ExportPage::default() };
     let mut last = String::new();
@@ -65,7 +70,15 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
             Err(error) => return Err(error.into()),
         }
     }
-    session.print(&page)
+    session.print(&page)?;
+    match page.damaged.len() as u64 {
+        0 => Ok(()),
+        damaged => {
+            let threads = counted(damaged, "thread");
+            let message = format!("{threads} could not be written: the archive is damaged");
+            Err(Failure::new(SAID_NO, message).with_hint("longhaul archive verify says what to do"))
+        }
+    }
 }
 
 /// An id may contain any character; a file name must not lead to another folder.

@@ -1,16 +1,23 @@
 //! `longhaul archive forget`.
 
-use clap::Args;
-use longhaul_protocol::archive::{Forget, ForgetParams, ForgetResult};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use crate::failure::Failure;
+use clap::Args;
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::archive::{
+    ArchiveList, ArchiveListParams, Forget, ForgetParams, ForgetResult,
+};
+
+use crate::failure::{Failure, SAID_NO};
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes};
 
 /// Remove a thread from the archive for good
 ///
 /// When the command returns, no file of the archive has its text, and it is not archived again. The transcript
-/// and what memory learned from it stay; longhaul memory forget --thread removes the latter.
+/// and what memory learned from it stay; longhaul memory forget --thread removes the latter. At a terminal it
+/// asks before it removes the only copy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -18,18 +25,46 @@ Examples:
 pub(crate) struct ForgetArgs {
     /// Id of the thread, or a unique prefix
     thread: String,
+    /// Do not ask before removing the only copy
+    #[arg(long, short)]
+    yes: bool,
 }
 
 pub(crate) async fn run(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
-    session.show::<Forget>(ForgetParams { thread_id: args.thread }).await
+    let client = session.connect().await?;
+    let asks = !args.yes && !session.is_json && io::stdin().is_terminal();
+    if asks && is_only_copy(&client, &args.thread).await? && !agreed(session)? {
+        return Err(Failure::new(SAID_NO, "nothing was changed"));
+    }
+    session.print(&client.call::<Forget>(ForgetParams { thread_id: args.thread }).await?)
+}
+
+async fn is_only_copy(client: &Client, thread: &str) -> Result<bool, Failure> {
+    let params = ArchiveListParams { thread_id: Some(thread.to_owned()), ..Default::default() };
+    match client.call::<ArchiveList>(params).await {
+        Ok(found) => Ok(!found.threads.is_empty() && found.threads.iter().all(|row| row.gone)),
+        // A thread that does not exist yet can be forgotten.
+        Err(ClientError::Refused(error)) if error.kind() == ErrorKind::ThreadNotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn agreed(session: &Session) -> Result<bool, Failure> {
+    session.print_text("Its transcript is gone: this is the only copy. Remove it? [y/N] ")?;
+    io::stdout().flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(line.trim().to_ascii_lowercase().starts_with('y'))
 }
 
 impl Page for ForgetResult {
     fn text(&self, _: &Style) -> String {
+        let only = if self.only_copy { " It was the only copy." } else { "" };
         match self.removed_bytes {
             0 => "It was not archived, and will not be.\n".to_owned(),
             removed => {
-                format!("Forgotten ({} of text). It will not be archived again.\n", bytes(removed))
+                let bytes = bytes(removed);
+                format!("Forgotten ({bytes} of text). It will not be archived again.{only}\n")
             }
         }
     }

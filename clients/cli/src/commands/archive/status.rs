@@ -26,20 +26,29 @@ pub(crate) async fn run(_: ArchiveStatusArgs, session: &Session) -> Result<(), F
 impl Page for OverviewResult {
     fn text(&self, style: &Style) -> String {
         let transcripts = counted(self.transcripts, "transcript");
-        let holds = format!("{} of {transcripts}", counted(self.threads, "thread"));
-        let gone = match self.gone {
-            0 => "all transcripts still exist".to_owned(),
-            gone => format!("{} exist only here: longhaul archive list --gone", count(gone)),
-        };
-        let verified = match self.verified_at {
-            Some(at) => format!("completely, starting {}", style.ago(at)),
-            None => "not completely yet: longhaul archive verify".to_owned(),
+        let holds = match self.transcripts {
+            0 => "nothing".to_owned(),
+            _ => format!("{} of {transcripts}", counted(self.threads, "thread")),
         };
         let mut fields = vec![
             ("state", state(self, style)),
             ("folder", style.path(&self.path)),
             ("holds", holds),
-            ("", gone),
+        ];
+        match (self.transcripts, self.gone) {
+            (0, _) => {}
+            (_, 0) => fields.push(("", "their transcripts all still exist".to_owned())),
+            (_, gone) => {
+                let gone = count(gone);
+                fields.push(("", format!("{gone} exist only here: longhaul archive list --gone")));
+            }
+        }
+        if self.evicted > 0 {
+            let words =
+                format!("{} not kept: over the limits", counted(self.evicted, "transcript"));
+            fields.push(("", style.warn(&words)));
+        }
+        fields.extend([
             (
                 "size",
                 format!(
@@ -50,11 +59,13 @@ impl Page for OverviewResult {
                 ),
             ),
             ("limits", bounds(self)),
-        ];
+        ]);
         if let Some(at) = self.oldest_at {
             fields.push(("back to", style.ago(at)));
         }
-        fields.push(("verified", verified));
+        if self.transcripts > 0 {
+            fields.push(("verified", verified(self, style)));
+        }
         if self.damaged > 0 {
             let words = format!("{}: longhaul archive verify", counted(self.damaged, "file"));
             fields.push(("damaged", style.bad(&words)));
@@ -65,6 +76,13 @@ impl Page for OverviewResult {
         };
         fields.push(("secrets", secrets.to_owned()));
         style.fields(&fields)
+    }
+}
+
+fn verified(status: &OverviewResult, style: &Style) -> String {
+    match status.verified_at {
+        Some(at) => format!("every file, the oldest check {}", style.ago(at)),
+        None => "not every file yet; at once: longhaul archive verify".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use longhaul_protocol::archive::{Verify, VerifyParams, VerifyResult};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, SAID_NO};
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, counted};
@@ -11,7 +11,7 @@ use crate::style::{Style, bytes, counted};
 /// Check every byte of the archive against its digest
 ///
 /// The daemon also checks a part each hour by itself. Damaged parts are stored again from transcripts that still
-/// exist.
+/// exist. The exit code is 1 if any damage was found.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,23 @@ pub(crate) struct VerifyArgs {
 pub(crate) async fn run(args: VerifyArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let call = client.call::<Verify>(VerifyParams { thread_id: args.thread });
-    session.print(&while_waiting("reading", call).await?)
+    let found = while_waiting("reading", call).await?;
+    session.print(&found)?;
+    // A script checks only the exit code.
+    match (found.damaged, found.damaged_threads.len() as u64) {
+        (0, 0) => Ok(()),
+        (damaged, 0) => {
+            let files = counted(damaged, "file");
+            Err(Failure::new(
+                SAID_NO,
+                format!("{files} of the archive had damage; nothing is lost"),
+            ))
+        }
+        (_, lost) => {
+            let threads = counted(lost, "thread");
+            Err(Failure::new(SAID_NO, format!("{threads} can no longer be restored completely")))
+        }
+    }
 }
 
 impl Page for VerifyResult {
@@ -40,7 +56,11 @@ impl Page for VerifyResult {
             false => {
                 let threads = self.damaged_threads.iter().map(|id| format!("  {id}\n"));
                 let threads: String = threads.collect();
-                format!("incomplete, and their transcripts are gone:\n{threads}")
+                format!(
+                    "incomplete, and their transcripts are gone:\n{threads}\
+                     To repair one, put its transcript back from a backup and verify again.\n\
+                     To give one up: longhaul archive forget THREAD\n"
+                )
             }
         };
         format!("{read}, {damaged}\n{lost}")

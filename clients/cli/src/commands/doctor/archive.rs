@@ -29,8 +29,12 @@ fn of(status: &OverviewResult, style: &Style) -> Check {
         Some(at) => format!("verified {}", style.ago(at)),
         None => "not fully verified yet".to_owned(),
     };
+    let evicted = match status.evicted {
+        0 => String::new(),
+        evicted => format!(", {} not kept: over the limits", counted(evicted, "transcript")),
+    };
     let holds = format!(
-        "{} in {}{}{}, {verified}",
+        "{} in {}{}{}, {verified}{evicted}",
         counted(status.threads, "thread"),
         bytes(status.bytes),
         share(status),
@@ -38,7 +42,11 @@ fn of(status: &OverviewResult, style: &Style) -> Check {
     );
     if status.damaged > 0 {
         let detail = format!("{} damaged ({holds})", counted(status.damaged, "file"));
-        return Check::warn("archive", detail, "longhaul archive verify lists what is lost");
+        return Check::warn(
+            "archive",
+            detail,
+            "longhaul archive verify lists what is lost, and says what to do",
+        );
     }
     match status.state {
         ArchiveState::Off => Check::warn(

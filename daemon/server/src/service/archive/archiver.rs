@@ -119,6 +119,9 @@ impl Archiver {
         if self.cancel.run_until_cancelled(self.ingest.idle()).await.is_none() {
             return Ok(false);
         }
+        if upkeep::readmit(&self.shared, index).await? {
+            self.shared.hints.hint_all();
+        }
         let mut queue = self.queue(index).await?;
         let mut archived = 0;
         loop {

@@ -14,12 +14,21 @@ use super::upkeep;
 use crate::archive::{ForgottenThreads, contents_of_pack};
 use crate::service::error::ServiceError;
 
-/// Erases a thread; returns the bytes of its texts.
+/// What was erased of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErasedText {
+    pub bytes: u64,
+    /// Whether no transcript of the thread existed any more.
+    pub is_only_copy: bool,
+}
+
+/// Erases a thread whose transcripts are, or were, at `files`.
 pub(super) async fn forget(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     thread_id: &str,
-) -> Result<u64, ServiceError> {
+    mut files: Vec<String>,
+) -> Result<ErasedText, ServiceError> {
     let _turn = shared.turn.lock().await;
     let of = thread_id.to_owned();
     let was_begun = in_folder(shared, move |folder| {
@@ -31,9 +40,13 @@ pub(super) async fn forget(
     let rows = index.transcripts.of_thread(thread_id).await?;
     let bytes = rows.iter().map(|row| row.text_bytes).sum();
     let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
+    files.extend(rows.into_iter().map(|row| row.path));
     index.transcripts.remove(&ids).await?;
+    index.threads.drop_evicted(&files).await?;
     erase(shared, index, was_begun).await?;
-    Ok(bytes)
+    let is_any = move || files.iter().any(|path| Path::new(path).exists());
+    let is_only_copy = bytes > 0 && !tokio::task::spawn_blocking(is_any).await?;
+    Ok(ErasedText { bytes, is_only_copy })
 }
 
 /// Erases threads whose forgetting was interrupted.

@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_store::{ArchiveIndex, FileTable};
+use longhaul_store::{ArchiveIndex, FileTable, ThreadTable};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
-use super::forgetting;
+use super::forgetting::{self, ErasedText};
 use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
 use super::upkeep::EvictionFacts;
-use crate::archive::Archive;
+use crate::archive::{Archive, ForgottenThreads};
+use crate::discovery::names::is_uuid;
 use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
 use crate::service::prefix::{CANDIDATES_MAX, only};
@@ -19,6 +20,7 @@ use crate::service::prefix::{CANDIDATES_MAX, only};
 pub struct ArchiveKeeper {
     pub(super) shared: Arc<ArchiveShared>,
     pub(super) files: FileTable,
+    threads: ThreadTable,
     cancel: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -27,7 +29,7 @@ impl ArchiveKeeper {
     /// Starts archiving and returns immediately; the index is opened in the background.
     pub(in crate::service) fn start(
         shared: ArchiveShared,
-        files: FileTable,
+        (files, threads): (FileTable, ThreadTable),
         facts: EvictionFacts,
         ingest: Arc<Ingest>,
     ) -> Self {
@@ -43,7 +45,7 @@ impl ArchiveKeeper {
             cancel: cancel.clone(),
         };
         let task = Mutex::new(Some(tokio::spawn(archiver.run())));
-        Self { shared, files, cancel, task }
+        Self { shared, files, threads, cancel, task }
     }
 
     /// Stops after the current batch.
@@ -56,6 +58,11 @@ impl ArchiveKeeper {
             tracing::error!(%error, "the archiver failed");
         }
         self.shared.archive.close().await;
+    }
+
+    /// Applies changed settings at once.
+    pub fn settings_changed(&self) {
+        self.shared.hints.wake();
     }
 
     pub fn archive(&self) -> &Arc<Archive> {
@@ -80,14 +87,46 @@ impl ArchiveKeeper {
         only("thread", named, index.threads.with_prefix(named, CANDIDATES_MAX).await?)
     }
 
-    /// Deletes everything the archive has of a thread, and records that it must not be archived again. Returns the bytes
-    /// of its texts.
+    /// Whether the store, the index or the list of forgotten threads has a thread with this id.
+    pub(super) async fn knows(
+        &self,
+        index: &ArchiveIndex,
+        thread_id: &str,
+    ) -> Result<bool, ServiceError> {
+        if self.threads.get(thread_id).await?.is_some()
+            || !index.transcripts.of_thread(thread_id).await?.is_empty()
+        {
+            return Ok(true);
+        }
+        let folder = self.shared.archive.folder().to_owned();
+        let reading = move || ForgottenThreads::read(&folder);
+        let forgotten = tokio::task::spawn_blocking(reading).await?;
+        let forgotten =
+            forgotten.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
+        Ok(forgotten.has(thread_id))
+    }
+
+    /// The id of the thread to forget. A UUID is taken as it is: its transcript may not exist yet.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadNotFound`].
+    pub async fn thread_to_forget(&self, named: &str) -> Result<String, ServiceError> {
+        let index = self.index()?;
+        let thread_id = self.complete_id(&index, named).await?;
+        match is_uuid(&thread_id) || self.knows(&index, &thread_id).await? {
+            true => Ok(thread_id),
+            false => Err(ServiceError::ThreadNotFound(thread_id)),
+        }
+    }
+
+    /// Deletes everything the archive has of a thread, and records that it must not be archived again.
     ///
     /// # Errors
     /// The archive cannot be written. What was deleted stays deleted, and another call or the next start continues.
-    pub async fn forget(&self, thread_id: &str) -> Result<u64, ServiceError> {
+    pub async fn forget(&self, thread_id: &str) -> Result<ErasedText, ServiceError> {
         let index = self.index()?;
-        let thread_id = &self.complete_id(&index, thread_id).await?;
-        forgetting::forget(&self.shared, &index, thread_id).await
+        let files = self.threads.files(thread_id).await?.into_iter();
+        let files = files.map(|file| file.path).collect();
+        forgetting::forget(&self.shared, &index, thread_id, files).await
     }
 }

@@ -10,6 +10,7 @@ use longhaul_core::item::ItemRow;
 use longhaul_core::thread::Source;
 
 use super::shared::ArchiveShared;
+use crate::archive::ArchivedText;
 use crate::service::error::ServiceError;
 use crate::transcript::{Content, LINE_BYTES_MAX, Line, LineReader, Piece, Pieces, Transcript};
 
@@ -26,8 +27,12 @@ pub struct ArchivedRows {
 
 impl ArchiveLookup {
     /// The lines of a handle, from the archived text whose digest matches.
+    ///
+    /// # Errors
+    /// [`ServiceError::ArchiveDamaged`] if a damaged text may have had them.
     pub async fn find(&self, handle: &Handle) -> Result<Option<ArchivedRows>, ServiceError> {
         let Some(index) = self.shared.archive.index() else { return Ok(None) };
+        let mut is_damaged = false;
         for row in index.transcripts.of_thread(&handle.of).await? {
             // Redacted text has other digests, so it cannot be verified.
             if row.is_redacted || handle.first < row.first_seq {
@@ -48,10 +53,16 @@ impl ArchiveLookup {
                     return Ok(Some(ArchivedRows { source, path, rows, lines }));
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!(path, %error, "cannot read an archived text"),
+                Err(error) => {
+                    is_damaged |= ArchivedText::is_damage(&error);
+                    tracing::warn!(path, %error, "cannot read an archived text");
+                }
             }
         }
-        Ok(None)
+        match is_damaged {
+            true => Err(ServiceError::ArchiveDamaged(handle.of.clone())),
+            false => Ok(None),
+        }
     }
 }
 

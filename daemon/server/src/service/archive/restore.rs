@@ -92,6 +92,9 @@ fn write(
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => ServiceError::FileExists(path.display().to_string()),
         ErrorKind::InvalidInput => invalid("must be the path of a file"),
+        ErrorKind::NotADirectory => {
+            invalid("must be in a folder, and a part of this path is a file")
+        }
         ErrorKind::InvalidData => ServiceError::ArchiveDamaged(row.thread_id.clone()),
         ErrorKind::ReadOnlyFilesystem => invalid(
             "must be a folder that the daemon may write: under systemd its own, the agents', and those of ReadWritePaths= in a drop-in",

@@ -30,6 +30,8 @@ pub struct ArchiveState {
     pub bytes: u64,
     /// Archived transcripts whose files are gone.
     pub gone: u64,
+    /// Evicted texts whose transcripts exist.
+    pub evicted: u64,
     pub files_behind: u64,
     pub max_bytes: u64,
     pub max_age_days: u64,
@@ -67,7 +69,7 @@ impl ArchiveKeeper {
             (None, true) => ArchiveWork::Idle,
         };
         let totals = index.totals().await?;
-        let gone = count_gone(&index).await?;
+        let (gone, evicted) = (count_gone(&index).await?, count_evicted(&index).await?);
         Ok(ArchiveState {
             work,
             problem,
@@ -75,6 +77,7 @@ impl ArchiveKeeper {
             bytes: totals.bytes + index.bytes(),
             totals,
             gone,
+            evicted,
             files_behind,
             max_bytes: shared.max_bytes(),
             max_age_days: *settings.max_age_days,
@@ -83,6 +86,9 @@ impl ArchiveKeeper {
     }
 
     /// The archived texts of one thread or of all, without replaced ones; those that grew last come first.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadNotFound`] if nobody knows the thread.
     pub async fn threads(
         &self,
         thread_id: Option<&str>,
@@ -91,6 +97,9 @@ impl ArchiveKeeper {
         let mut rows = match thread_id {
             Some(thread_id) => {
                 let thread_id = self.complete_id(&index, thread_id).await?;
+                if !self.knows(&index, &thread_id).await? {
+                    return Err(ServiceError::ThreadNotFound(thread_id));
+                }
                 index.transcripts.of_thread(&thread_id).await?
             }
             None => index.transcripts.all().await?,
@@ -141,6 +150,13 @@ impl ArchiveKeeper {
         report.threads.dedup();
         Ok(report)
     }
+}
+
+/// Counts the evicted texts whose transcripts exist.
+async fn count_evicted(index: &ArchiveIndex) -> Result<u64, ServiceError> {
+    let evicted = index.threads.evicted().await?;
+    let count = move || evicted.iter().filter(|(path, _)| Path::new(path).exists()).count() as u64;
+    Ok(tokio::task::spawn_blocking(count).await?)
 }
 
 /// Counts the archived transcripts whose files are gone, a page at a time.

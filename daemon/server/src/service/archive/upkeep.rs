@@ -44,17 +44,41 @@ pub(in crate::service) struct EvictionFacts {
     pub(in crate::service) updates: UpdateTable,
 }
 
+/// Lets evicted transcripts be archived again if the bounds are wider than at their eviction; returns whether there are
+/// any. Those that do not fit are evicted under the wider bounds, so this happens once.
+pub(super) async fn readmit(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+) -> Result<bool, ServiceError> {
+    let (now, before) = (bounds(shared), index.threads.eviction_bounds().await?);
+    if before.is_some_and(|before| !now.are_wider_than(before)) {
+        return Ok(false);
+    }
+    let transcripts = index.threads.readmit(now).await?;
+    if transcripts > 0 {
+        tracing::info!(
+            transcripts,
+            "the archive's bounds are wider: archiving evicted threads again"
+        );
+    }
+    Ok(transcripts > 0)
+}
+
+fn bounds(shared: &ArchiveShared) -> Bounds {
+    let days = i64::try_from(*shared.config.now().archive.max_age_days).unwrap_or(i64::MAX);
+    let max_age_ms = (days > 0).then(|| days.saturating_mul(DAY_MS));
+    Bounds { max_bytes: shared.max_bytes(), max_age_ms }
+}
+
 /// Evicts threads until the archive is within its bounds.
 pub(super) async fn keep_bounds(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     facts: &EvictionFacts,
 ) -> Result<(), ServiceError> {
-    let settings = shared.config.now().archive.clone();
-    let days = i64::try_from(*settings.max_age_days).unwrap_or(i64::MAX);
-    let max_age_ms = (days > 0).then(|| days.saturating_mul(DAY_MS));
+    let bounds @ Bounds { max_bytes, max_age_ms } = bounds(shared);
     let totals = index.totals().await?;
-    let (bytes, max_bytes) = (totals.bytes + index.bytes(), shared.max_bytes());
+    let bytes = totals.bytes + index.bytes();
     if bytes <= max_bytes && max_age_ms.is_none() {
         return Ok(());
     }
@@ -76,12 +100,12 @@ pub(super) async fn keep_bounds(
         age_ms: age_ms(&thread),
         thread_id: thread.thread_id,
     });
-    let going = eviction::plan(threads.collect(), bytes, Bounds { max_bytes, max_age_ms });
+    let going = eviction::plan(threads.collect(), bytes, bounds);
     if going.is_empty() {
         return Ok(());
     }
     tracing::info!(threads = going.len(), "the archive exceeds its bounds: deleting old threads");
-    index.threads.evict(&going).await?;
+    index.threads.evict(&going, bounds).await?;
     index.packs.sweep().await?;
     rewrite(shared, index, |pack| pack.used_bytes < pack.text_bytes).await
 }

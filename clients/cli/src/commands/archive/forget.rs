@@ -16,8 +16,8 @@ use crate::style::{Style, bytes};
 /// Remove a thread from the archive for good
 ///
 /// When the command returns, no file of the archive has its text, and it is not archived again. The transcript
-/// and what memory learned from it stay; longhaul memory forget --thread removes the latter. At a terminal it
-/// asks before it removes the only copy.
+/// stays. So do the thread's checkpoint and compactions in the store, which quote it, and what memory learned;
+/// longhaul memory forget --thread removes the latter. At a terminal it asks before it removes the only copy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -186,12 +186,9 @@ impl NewestWords {
 /// The marker counts the removed tokens and comes on top of the budget, as in Codex.
 fn cut_middle(words: &str, bytes: usize) -> String {
     let head = text::prefix(words, bytes / 2);
-    let mut tail = words.len().saturating_sub(bytes - bytes / 2);
-    while !words.is_char_boundary(tail) {
-        tail += 1;
-    }
+    let tail = text::suffix(words, bytes - bytes / 2);
     let removed = tokens::of_bytes((words.len().saturating_sub(bytes)) as u64);
-    format!("{head}…{removed} tokens truncated…{}", &words[tail..])
+    format!("{head}…{removed} tokens truncated…{tail}")
 }
 
 #[cfg(test)]
@@ -234,5 +231,51 @@ mod tests {
         assert_eq!(person_text(&message("assistant", "done")), None);
         assert_eq!(person_text(&message("user", "<environment_context>")), None);
         assert_eq!(person_text(&message("user", &format!("{CODEX_SUMMARY_OPENING} …"))), None);
+    }
+
+    #[test]
+    fn messages_are_kept_until_their_room_is_used_up() {
+        let mut words = NewestWords::default();
+        words.push(9, &"n".repeat(79_992));
+        assert!(!words.is_full(), "two tokens are left");
+        words.push(5, &"€".repeat(10));
+        assert!(words.is_full());
+        let kept = words.into_oldest_first();
+        assert!(
+            kept[0].1.contains("\"€…6 tokens truncated…€\""),
+            "whole characters: {}",
+            kept[0].1
+        );
+
+        let mut exact = NewestWords::default();
+        exact.push(9, &"n".repeat(80_000));
+        assert!(exact.is_full(), "nothing was cut, and nothing more fits");
+        assert!(!exact.into_oldest_first()[0].1.contains("truncated"));
+    }
+
+    #[test]
+    fn the_kinds_of_items_are_distinguished() {
+        let message = |role: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]});
+        for (item, kind) in [
+            (message("user", "fix it"), ItemKind::UserMessage),
+            (message("user", "<environment_context>\n<cwd>/w</cwd>"), ItemKind::Context),
+            (message("user", &format!("{CODEX_SUMMARY_OPENING} …")), ItemKind::Compaction),
+            (message("developer", "rules"), ItemKind::Context),
+            (message("assistant", "done"), ItemKind::AssistantMessage),
+            (json!({"type": "compaction", "encrypted_content": "x"}), ItemKind::Compaction),
+            (json!({"type": "ghost_snapshot"}), ItemKind::Other),
+            (json!("no item"), ItemKind::Other),
+        ] {
+            assert_eq!(describe(&item.to_string()).0, kind, "{item}");
+        }
+    }
+
+    #[test]
+    fn a_stand_in_gives_the_model_the_checkpoint_and_is_no_request() {
+        let item = stand_in("[TASK]\n- fix it");
+        let message = MessageItem::read(&item).unwrap();
+        assert_eq!(message.role, "developer");
+        assert!(message.texts[0].ends_with("\n\n[TASK]\n- fix it"), "{item}");
+        assert!(message.texts[0].contains("stands in for it"), "{item}");
     }
 }

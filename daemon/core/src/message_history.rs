@@ -131,6 +131,8 @@ mod tests {
             2,
             "the newest stays though it is over the cap"
         );
+        assert_eq!(lines_to_drop(&[10; 16], 150), 4, "80 % of any limit: 120 of 150 bytes stay");
+        assert_eq!(lines_to_drop(&[10; 6], 50), 2);
         assert_eq!(lines_to_drop(&[500], 100), 0);
         assert_eq!(lines_to_drop(&[1, 1], 1), 1, "a cap of almost nothing keeps one line");
         assert_eq!(lines_to_drop(&[], 0), 0);

@@ -1,3 +1,5 @@
+use serde_json::value::RawValue;
+
 use super::*;
 
 fn text(action: ChoiceAction, text: &str) -> Choice {
@@ -39,6 +41,9 @@ fn a_dropped_item_removes_only_its_own_lines() {
         ("Moved the trait to core, bec…", None, true),
         ("yes", Some(4), true),
         ("yes, and more", Some(4), false),
+        ("Another line of at least the same length.", None, false),
+        ("Moved the trait to core, because two sinks … agree.", None, false),
+        ("Moved the trait…Tests pass.", None, false),
     ] {
         assert_eq!(choices.hides(line, seq), expected, "{line}");
     }
@@ -51,6 +56,28 @@ fn a_choice_says_whether_its_text_was_cut() {
     let whole = items(ChoiceAction::Pin, "keep it", 9);
     assert!(!whole.is_cut() && !text(ChoiceAction::Pin, "keep it").is_cut());
     assert!(Choice { text: "keep".to_owned(), ..whole }.is_cut());
+}
+
+#[test]
+fn a_view_ignores_choices_about_later_items() {
+    let chosen = items(ChoiceAction::Drop, "yes", 9);
+    for (seq, expected) in [(8, true), (9, false), (10, false)] {
+        assert_eq!(chosen.is_after(seq), expected, "{seq}");
+    }
+    assert!(!text(ChoiceAction::Drop, "yes").is_after(0), "it is about no item");
+}
+
+#[test]
+fn a_person_chooses_from_what_was_said_and_done() {
+    let items = [
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":" Fix it.\n"}]}"#,
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":" \n"}]}"#,
+        r#"{"type":"reasoning","encrypted_content":"abc"}"#,
+        r#"{"type":"function_call","name":"exec","arguments":"{\"cmd\":\"ls\"}","call_id":"c"}"#,
+        r#"{"type":"function_call_output","call_id":"c","output":"a.rs"}"#,
+    ];
+    let items: Vec<Box<RawValue>> = items.map(|item| serde_json::from_str(item).unwrap()).into();
+    assert_eq!(text_of(&items), "Fix it.\nexec {\"cmd\":\"ls\"}\na.rs");
 }
 
 #[test]
@@ -75,6 +102,37 @@ fn pins_are_shown_in_full_or_reported_as_incomplete() {
         assert!(is_reported || room < 40, "{room}: {text}");
     }
     assert_eq!(pinned(&pins, cost(&whole.text)), whole);
+}
+
+#[test]
+fn a_pin_that_does_not_fit_is_shown_in_part() {
+    let pin = text(ChoiceAction::Pin, &format!("Begins here. {} Ends here.", "word ".repeat(600)));
+    for room in [100, 200] {
+        let shown = pinned(std::slice::from_ref(&pin), room).text;
+        assert!(shown.contains("Begins") && shown.contains("here."), "{room}: {shown}");
+        assert!(shown.contains("bytes cut") && shown.contains("does not fit"), "{room}: {shown}");
+    }
+}
+
+#[test]
+fn the_limits_of_choices_are_exact() {
+    use crate::limits::{DROP_LETTERS_MIN, PINNED_TOKENS};
+    let pin = |words: u64| {
+        let pin = text(ChoiceAction::Pin, &" x".repeat(usize::try_from(words).unwrap()));
+        (cost(&pinned(std::slice::from_ref(&pin), u64::MAX).text), pin)
+    };
+    let full = 1_000 + PINNED_TOKENS - pin(1_000).0;
+    let (admitted, refused) = (pin(full), pin(full + 1));
+    let none = Choices::default();
+    assert_eq!(admitted.0, PINNED_TOKENS);
+    assert_eq!(admit(&admitted.1, &none, None), Ok(()));
+    let (given, max) = (refused.0, PINNED_TOKENS);
+    assert_eq!(admit(&refused.1, &none, None), Err(ChoiceRefusal::PinsTooLarge { given, max }));
+
+    let drop = |letters| text(ChoiceAction::Drop, &"x".repeat(letters));
+    assert_eq!(admit(&drop(DROP_LETTERS_MIN), &none, None), Ok(()));
+    let short = admit(&drop(DROP_LETTERS_MIN - 1), &none, None);
+    assert_eq!(short, Err(ChoiceRefusal::TooShort));
 }
 
 #[test]

@@ -112,6 +112,19 @@ mod tests {
     }
 
     #[test]
+    fn only_a_reached_limit_compacts() {
+        for (verdict, expected) in [
+            (LimitVerdict::SwitchedOff, false),
+            (LimitVerdict::UnderLimit, false),
+            (LimitVerdict::NoFollowUp, false),
+            (LimitVerdict::ContextLimit, true),
+            (LimitVerdict::ModelDownshift, true),
+        ] {
+            assert_eq!(verdict.compacts(), expected, "{verdict:?}");
+        }
+    }
+
+    #[test]
     fn only_a_larger_previous_model_compacts_for_a_smaller_one() {
         let (small, large) = (window(100_000, None), window(272_000, None));
         let pre = TriggerMoment::PreTurn { incoming: 0 };

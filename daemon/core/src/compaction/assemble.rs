@@ -130,6 +130,32 @@ mod tests {
     }
 
     #[test]
+    fn a_custom_text_is_marked_once_so_that_it_is_no_request() {
+        let opening = "[HANDOFF_SUMMARY v1]";
+        let once = marked(opening, "Go on with this.");
+        assert_eq!(once, "[HANDOFF_SUMMARY v1]\nGo on with this.");
+        assert!(contextual::is_summary(&once));
+        assert_eq!(marked(opening, &once), once);
+    }
+
+    #[test]
+    fn only_the_models_own_text_is_output() {
+        for (role, kind) in
+            [("user", "input_text"), ("developer", "input_text"), ("assistant", "output_text")]
+        {
+            assert_eq!(message(role, "x")["content"][0]["type"], kind, "{role}");
+        }
+    }
+
+    #[test]
+    fn a_history_costs_as_much_as_its_items() {
+        let items = [message("user", &"word ".repeat(800)), message("assistant", "done")];
+        let whole = estimate(&items);
+        assert_eq!(whole, estimate(&items[..1]) + estimate(&items[1..]));
+        assert!(whole >= 1_000, "four bytes a token: {whole}");
+    }
+
+    #[test]
     fn a_huge_request_is_cut_and_says_so() {
         let kept = keep_request(message("user", &"word ".repeat(40_000)));
         assert!(kept.cut);

@@ -110,3 +110,57 @@ fn class_of(role: Role, text: &str, has_image: bool) -> Class {
         Role::User => Class::Context,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::assemble::message;
+    use super::*;
+
+    const IMAGE: &str = "data:image/png;base64,iVBORw0KGgo=";
+
+    fn user(parts: &[&str]) -> Value {
+        let part = |part: &&str| match part.starts_with("data:") {
+            true => json!({"type": "input_image", "image_url": part}),
+            false => json!({"type": "input_text", "text": part}),
+        };
+        let parts: Vec<Value> = parts.iter().map(part).collect();
+        json!({"type": "message", "role": "user", "content": parts})
+    }
+
+    #[test]
+    fn items_are_classified_by_what_they_are_for() {
+        let developer = |text: &str| message("developer", text);
+        for (item, class) in [
+            (user(&["fix it"]), Class::Request),
+            (user(&["fix it", IMAGE]), Class::Request),
+            (user(&[" ", IMAGE]), Class::Request),
+            (user(&[" "]), Class::Context),
+            (user(&["<environment_context>\nx", IMAGE]), Class::Context),
+            (user(&["[HANDOFF_SUMMARY v1]\nolder"]), Class::Summary),
+            (developer("rules"), Class::Context),
+            (developer("<model_switch>\nbe terse"), Class::ModelSwitch),
+            (json!({"type": "compaction", "encrypted_content": "x"}), Class::Opaque),
+            (json!({"type": "ghost_snapshot"}), Class::Ghost),
+            (json!({"no": "item"}), Class::Unknown),
+        ] {
+            assert_eq!(class_of_item(&item), class, "{item}");
+        }
+    }
+
+    #[test]
+    fn a_call_and_its_output_have_the_same_id() {
+        let items = [
+            json!({"type": "function_call", "name": "x", "arguments": "{}", "call_id": "c"}),
+            json!({"type": "function_call_output", "call_id": "c", "output": "ok"}),
+            json!({"type": "function_call", "name": "x", "arguments": "{}", "call_id": ""}),
+            user(&["fix it"]),
+        ];
+        let items = items.map(|item| serde_json::value::to_raw_value(&item).unwrap());
+        let classified = classify(&items);
+        let ids: Vec<_> =
+            classified.iter().map(|classified| classified.call_id.as_deref()).collect();
+        assert_eq!(ids, [Some("c"), Some("c"), None, None]);
+    }
+}

@@ -101,6 +101,9 @@ mod tests {
             None,
             "twice is no circle"
         );
+        let during = [EarlierCompaction { seq: 10 }, EarlierCompaction { seq: 1 }];
+        let found = detect_loop(fold(&lines).checkpoint(), &during);
+        assert_eq!(found, None, "the command ended after the compaction that covers its call");
         lines.extend(run("b", "cargo test"));
         assert_eq!(detect_loop(fold(&lines).checkpoint(), &earlier), None, "something was done");
     }

@@ -158,4 +158,26 @@ mod tests {
             assert!(matches!(read, Err(HandleParseError::NoHandle(_))), "{text}: {read:?}");
         }
     }
+
+    #[test]
+    fn a_call_is_named_by_its_id() {
+        let longest = "c".repeat(CALL_CHARS);
+        let too_long = "c".repeat(CALL_CHARS + 1);
+        for (text, thread, expected) in [
+            ("t#call_a-1", None, Some(("t", "call_a-1"))),
+            ("t#call_a", Some("other"), Some(("t", "call_a"))),
+            ("[`#call_a`]", Some("t"), Some(("t", "call_a"))),
+            ("call_a", Some("t"), Some(("t", "call_a"))),
+            (longest.as_str(), Some("t"), Some(("t", longest.as_str()))),
+            (too_long.as_str(), Some("t"), None),
+            ("#call_a", None, None),
+            ("#747", Some("t"), None),
+            ("#7-9.abcdef", Some("t"), None),
+            ("#7_7", Some("t"), None),
+            ("#call a", Some("t"), None),
+            ("t#", Some("t"), None),
+        ] {
+            assert_eq!(call_of(text, thread), expected, "{text}");
+        }
+    }
 }

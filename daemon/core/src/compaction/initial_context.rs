@@ -149,5 +149,18 @@ mod tests {
         assert_eq!(classified.len(), 1);
         assert!(classified[0].1[0].contains("<cwd>/w/demo</cwd>"), "{classified:?}");
         assert!(words(&items, None).is_empty(), "nothing is reported");
+        let folder = "<environment_context>\n<cwd>/w</cwd>\n</environment_context>";
+        let context = |first: Value| words(&[first, message("user", "Fix it.")], Some(&turn));
+        assert_eq!(
+            context(message("user", folder)),
+            [("user".to_owned(), vec![folder.to_owned()])]
+        );
+        let day = "<environment_context>\n<current_date>2026-11-22</current_date>";
+        let moved = folder.replace("/w", "/v");
+        let items = [folder, day, moved.as_str(), "Fix it."].map(|text| message("user", text));
+        assert_eq!(words(&items, None)[0].1, [moved], "it replaces what had changed before");
+        let of_rules = context(message("developer", "Answer in French."));
+        assert_eq!(of_rules[0].1, ["Answer in French."]);
+        assert!(of_rules[1].1[0].contains("<cwd>/w/demo</cwd>"), "{of_rules:?}");
     }
 }

@@ -102,6 +102,13 @@ mod tests {
     }
 
     #[test]
+    fn only_strategies_that_need_a_model_ask_it() {
+        use Strategy::{Auto, Checkpoint, Hybrid, Remote, Summary};
+        assert!([Remote, Hybrid, Summary].into_iter().all(Strategy::asks));
+        assert!(![Auto, Checkpoint].into_iter().any(Strategy::asks));
+    }
+
+    #[test]
     fn a_deadline_is_shared_and_leaves_room_for_the_checkpoint() {
         assert_eq!(rung_ms(120_250, 1), Some(60_000));
         assert_eq!(rung_ms(60_250, 0), Some(60_000));

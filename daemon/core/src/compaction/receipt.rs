@@ -143,6 +143,18 @@ mod tests {
             assert_eq!(dropped + totals(&receipt.kept).0, length);
             assert_eq!(tokens, dropped * 10);
             assert!(receipt.dropped.len() <= ENTRIES_MAX, "{length}");
+            let is_bounded = dropped > ENTRIES_MAX as u64;
+            assert!(
+                is_bounded || receipt.dropped.len() as u64 == dropped,
+                "none is merged: {length}"
+            );
+            let most = (length / 32).max(2);
+            assert!(receipt.dropped.iter().all(|entry| entry.items <= most), "similar: {length}");
+            let mut newest = receipt.dropped.iter().rev().take(ENTRIES_MAX / 2);
+            assert!(
+                newest.all(|entry| entry.items == 1),
+                "the newest half is not merged: {length}"
+            );
             let mut next = 0;
             for entry in &receipt.dropped {
                 assert_eq!(entry.first, next, "no gap, no overlap");
@@ -150,5 +162,21 @@ mod tests {
                 next = entry.last + 1;
             }
         }
+    }
+
+    #[test]
+    fn a_receipt_reports_what_the_model_did_not_see() {
+        let spans = |kind| (0..10).map(move |seq| Span { kind: Some(kind), ..span(seq) });
+        let kind = ItemKind::ToolOutput;
+        for (left_out, cut, last, expected) in
+            [(3, 2, 6, (3, None)), (0, 2, 6, (2, None)), (1, 0, 4, (1, Some(kind)))]
+        {
+            let unseen = UnseenItems { left_out, tokens: 70, cut, first: 4, last };
+            let receipt = Receipt::of(spans(kind), Some(unseen), |_| None);
+            let (items, kind) = expected;
+            let expected = Span { first: 4, last, items, tokens: 70, kind, ..span(4) };
+            assert_eq!(receipt.unseen, Some(expected), "{unseen:?}");
+        }
+        assert_eq!(Receipt::of(spans(kind), None, |_| None).unseen, None);
     }
 }

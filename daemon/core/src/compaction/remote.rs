@@ -202,8 +202,15 @@ mod tests {
         let (one, two) = (message("user", "one"), message("user", "two"));
         let mid = Phase::MidTurn;
         assert_eq!(put(&[one.clone(), two.clone()], mid), ["one", "rules", "two", view]);
-        assert_eq!(put(&[summary], mid), ["rules", "[HANDOFF_SUMMARY v1]\nS", view]);
+        assert_eq!(
+            put(std::slice::from_ref(&summary), mid),
+            ["rules", "[HANDOFF_SUMMARY v1]\nS", view]
+        );
         assert_eq!(put(&[], mid), ["rules", view]);
+        let done = message("assistant", "done");
+        assert_eq!(put(&[one.clone(), done.clone()], mid), ["rules", "one", "done", view]);
+        let words = ["rules", "[HANDOFF_SUMMARY v1]\nS", "done", view];
+        assert_eq!(put(&[summary, done], mid), words);
         assert_eq!(put(&[one, two], Phase::PreTurn), ["one", "two", "rules", view]);
     }
 
@@ -237,5 +244,16 @@ mod tests {
         assert_eq!(fits[2].get(), items[2].get(), "the older output still fits");
         assert!(fits[4].get().contains("left out") && fits[4].get().contains("\"b\""));
         assert!(trimmed(&classified, 100).items.iter().all(|item| item.get().len() < 300));
+    }
+
+    #[test]
+    fn only_outputs_that_become_smaller_are_trimmed() {
+        let output = |id: &str, text: &str| json!({"type":"function_call_output","call_id":id,"output":text});
+        let long = "x".repeat(40_000);
+        let items = raw(&[output("a", &long), output("b", "ok"), message("user", &long)]);
+        let sent = trimmed(&classify(&items), 100);
+        assert_eq!(sent.left_out, [0]);
+        assert_eq!(sent.items[1].get(), items[1].get(), "a note would be longer");
+        assert_eq!(sent.items[2].get(), items[2].get(), "a request is no output");
     }
 }

@@ -93,10 +93,13 @@ mod tests {
         for (items, sizes, expected) in [
             (vec![], (100, 10), Err(Flaw::Empty)),
             (vec![assistant], (100, 10), Err(Flaw::RequestMissing)),
+            (vec![message("user", "build it")], (100, 10), Err(Flaw::RequestMissing)),
+            (vec![message("developer", "fix it")], (100, 10), Err(Flaw::RequestMissing)),
             (vec![call.clone(), request.clone()], (100, 10), Err(Flaw::PairBroken)),
             (vec![call, output, request.clone()], (100, 10), Ok(())),
             (vec![request.clone()], (100, 91), Err(Flaw::TooLarge)),
             (vec![request.clone()], (100, 90), Ok(())),
+            (vec![request.clone()], (300, 100), Ok(())),
             (vec![request], (300, 101), Err(Flaw::OverCeiling)),
         ] {
             let (before, after) = sizes;

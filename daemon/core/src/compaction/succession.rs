@@ -84,6 +84,12 @@ mod tests {
             [sent, message("user", "fix it"), message("user", "fix it"), message("user", "b")];
         assert_eq!(carried(&items, &made), [true, true, false, false]);
         assert_eq!(carried(&items, &[]), [true, false, false, false]);
+        let opaque =
+            |content: &str| serde_json::json!({"type": "compaction", "encrypted_content": content});
+        let other =
+            [message("user", "b"), message("developer", "fix it"), opaque("x"), opaque("abc")];
+        let made = [message("user", "fix it"), opaque("abc")];
+        assert_eq!(carried(&other, &made), [false, false, false, true]);
         assert_eq!(newest_request(&items, &[0, 1]), Some(1));
         assert_eq!(newest_request(&items, &[0]), None, "a view is none");
     }

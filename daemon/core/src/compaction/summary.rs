@@ -48,7 +48,7 @@ impl<'a> Split<'a> {
             .rposition(|classified| {
                 classified.class.is_of_model() || classified.class == Class::Output
             })
-            .map_or(0, |at| at + 1);
+            .unwrap_or_default();
         let mut split = Self {
             body: Vec::new(),
             unanswered: Vec::new(),

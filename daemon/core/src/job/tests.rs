@@ -165,6 +165,31 @@ fn each_kind_of_failure_leads_to_its_state() {
 }
 
 #[test]
+fn a_job_that_fails_too_often_is_dead() {
+    use FailureKind as F;
+    for (kind, states) in [
+        (F::Transient, [State::Failed, State::Failed, State::Dead]),
+        (F::Overflow, [State::Queued, State::Queued, State::Dead]),
+        // The attempt is returned.
+        (F::RateLimited, [State::Failed; 3]),
+        (F::BudgetSpent, [State::Failed; 3]),
+        (F::Interrupted, [State::Queued; 3]),
+        // A configuration that changes deserves another attempt.
+        (F::Unauthorized, [State::Parked; 3]),
+    ] {
+        let (mut job, mut now) = (queued("a"), 0);
+        for state in states {
+            let (run, token) = claimed(job, now);
+            let failed = fail(run, &token, failure(kind), (&RULES, 0.0), &at(now)).unwrap();
+            assert_eq!(failed.state, state, "{kind:?} after {} attempts", failed.attempts);
+            assert_eq!(failed.not_before.is_some(), state == State::Failed, "{kind:?}");
+            now += RULES.retry_ms_max;
+            job = Job { state: State::Queued, ..failed };
+        }
+    }
+}
+
+#[test]
 fn a_request_during_a_run_is_owed_after_it() {
     let (job, token) = claimed(queued("a"), 0);
     let job = request(Some(job), ask("b"), &at(1));

@@ -47,6 +47,8 @@ mod tests {
         fault.retry_after_ms = Some(3_000);
         assert_eq!(wait_ms(&fault, 1, 60_000, 0.5), Some(3_000));
         assert_eq!(wait_ms(&fault, 1, 2_000, 0.5), None, "too little time left");
+        assert_eq!(wait_ms(&fault, 1, 3_000, 0.5), None, "none would be left for the request");
+        assert_eq!(wait_ms(&fault, 1, 3_001, 0.5), Some(3_000));
         let overflow = Fault::new(FaultKind::ContextOverflow, "x");
         assert_eq!(wait_ms(&overflow, 1, 60_000, 0.5), None, "the same request fails again");
     }

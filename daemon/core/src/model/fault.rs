@@ -238,6 +238,7 @@ mod tests {
         );
         check(400, r#"{"error":{"message":"bad field"}}"#, FaultKind::Refused);
         check(401, "", FaultKind::Unauthorized);
+        check(402, "", FaultKind::QuotaExceeded);
         check(404, "<html>", FaultKind::NotFound);
         check(413, "", FaultKind::ContextOverflow);
         check(500, "oops", FaultKind::Unavailable);
@@ -246,6 +247,54 @@ mod tests {
             r#"{"type":"error","error":{"type":"overloaded_error"}}"#,
             FaultKind::Unavailable,
         );
+    }
+
+    #[test]
+    fn errors_in_a_stream_are_classified_by_their_code() {
+        for (code, kind) in [
+            ("rate_limit_exceeded", FaultKind::RateLimited),
+            ("rate_limit_error", FaultKind::RateLimited),
+            ("authentication_error", FaultKind::Unauthorized),
+            ("permission_error", FaultKind::Unauthorized),
+            ("not_found_error", FaultKind::NotFound),
+            ("model_not_found", FaultKind::NotFound),
+            ("invalid_request_error", FaultKind::Refused),
+            ("invalid_prompt", FaultKind::Refused),
+            ("context_length_exceeded", FaultKind::ContextOverflow),
+            ("overloaded_error", FaultKind::Unavailable),
+            ("server_error", FaultKind::Unavailable),
+        ] {
+            let error = serde_json::json!({"type": "error", "code": code, "message": "no"});
+            assert_eq!(Fault::of_error(&error).kind, kind, "{code}");
+        }
+    }
+
+    #[test]
+    fn only_what_the_provider_processed_is_billed_and_only_a_passing_failure_is_retried() {
+        use FaultKind as F;
+        for (kind, is_billed, is_transient) in [
+            (F::Unreachable, false, true),
+            (F::StreamCut, true, true),
+            (F::Timeout, true, false),
+            (F::RateLimited, false, true),
+            (F::QuotaExceeded, false, false),
+            (F::ContextOverflow, false, false),
+            (F::Unauthorized, false, false),
+            (F::NotFound, false, false),
+            (F::Unavailable, false, true),
+            (F::Refused, false, false),
+            (F::Unreadable, true, false),
+            (F::AnswerTooLarge, true, false),
+            (F::Incomplete, true, false),
+            (F::Cancelled, true, false),
+            (F::BudgetSpent, false, false),
+        ] {
+            assert_eq!(
+                (kind.is_billed(), kind.is_transient()),
+                (is_billed, is_transient),
+                "{kind:?}"
+            );
+        }
     }
 
     #[test]
@@ -272,7 +321,8 @@ mod tests {
             "no route to 'https://a.example/v1?api-version=1&code=hunter2', see https://b.example/doc",
         );
         assert_eq!(fault.detail, "no route to 'https://a.example/v1?…', see https://b.example/doc");
-        assert_eq!(Fault::new(FaultKind::Refused, "why? because").detail, "why? because");
+        let plain = Fault::new(FaultKind::Refused, "why? because");
+        assert_eq!(plain.to_string(), "refused: why? because");
     }
 
     #[test]

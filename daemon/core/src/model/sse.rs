@@ -96,5 +96,6 @@ mod tests {
         let chunk = vec![b'x'; 1_024 * 1_024];
         let results: Vec<_> = (0..9).map(|_| sse.push(&chunk, |_| {})).collect();
         assert_eq!(results.last(), Some(&Err(TooLarge)));
+        assert_eq!(results[7], Ok(()), "exactly the limit");
     }
 }

@@ -113,4 +113,41 @@ pub(super) mod tests {
         assert_eq!(turns[1].text, "hello\n\n[called exec] {\"cmd\":\"ls\"}");
         assert_eq!(turns[2].text, "[output] a.rs\n\ngo\n[image]");
     }
+
+    #[test]
+    fn every_kind_of_item_has_words() {
+        use serde_json::json;
+        let output =
+            |content: Value| json!({"type":"function_call_output","call_id":"c","output":content});
+        let text = |words: &str| json!({"type":"output_text","text":words});
+        for (item, speaker, expected) in [
+            (json!({"role":"user","content":"go"}), Speaker::User, "go"),
+            (
+                json!({"type":"message","role":"developer","content":[text("rules")]}),
+                Speaker::User,
+                "rules",
+            ),
+            (
+                json!({"type":"web_search_call","action":{"type":"search","query":"serde"}}),
+                Speaker::Assistant,
+                "[searched the web] serde",
+            ),
+            (
+                json!({"type":"custom_tool_call","name":"patch","input":"x","call_id":"c"}),
+                Speaker::Assistant,
+                "[called patch] x",
+            ),
+            (
+                json!({"type":"local_shell_call","action":{"command":["ls"]}}),
+                Speaker::Assistant,
+                "[called shell] [\"ls\"]",
+            ),
+            (output(json!("a.rs")), Speaker::User, "[output] a.rs"),
+            (output(json!([text("a.rs"), text("b.rs")])), Speaker::User, "[output] a.rs\nb.rs"),
+            (output(json!({"content":"a.rs","success":true})), Speaker::User, "[output] a.rs"),
+            (output(json!({"files":2})), Speaker::User, "[output] {\"files\":2}"),
+        ] {
+            assert_eq!(text_of(&item), Some((speaker, expected.to_owned())), "{item}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tier;
 use super::settings::Policy;
-use crate::context::window::Window;
+use crate::context::window::{BASELINE_TOKENS, Window};
 use crate::fold::Point as Mark;
 use crate::signal::{Boundary, Occurrence, SignalEvent};
 
@@ -46,7 +46,8 @@ pub fn forecast(
     let next_tier = next_tier.filter(|_| window.is_known());
     let room_to = |tier: Tier| {
         let lt = policy.tiers.get(&tier).map_or(0, |rule| rule.percent_remaining_lt);
-        window.effective.saturating_mul(percent.saturating_sub(lt) + 1) / 100
+        let room = window.effective.saturating_sub(BASELINE_TOKENS);
+        room.saturating_mul(percent.saturating_sub(lt) + 1) / 100
     };
     let (next_boundary, turns_to_boundary) = next_boundary(course.turn, log);
     Forecast {
@@ -108,5 +109,32 @@ mod tests {
             (found.next_boundary, found.turns_to_boundary),
             (Some(Boundary::Commit), Some(2))
         );
+    }
+
+    #[test]
+    fn the_next_tier_begins_after_as_many_turns() {
+        let policy = Policy::default();
+        for (tokens, used, next) in [
+            (272_000, 16_000, Tier::Early),
+            (272_000, 60_000, Tier::Ready),
+            (272_000, 80_000, Tier::Asap),
+            (272_000, 120_000, Tier::Emergency),
+            (40_000, 24_000, Tier::Emergency),
+        ] {
+            let window = decide(&WindowSources { asked: Some(tokens), ..WindowSources::default() });
+            let points = [Mark { seq: 0, turn: 0, tokens: 0 }];
+            let course = Course { points: &points, compacted_at: None, turn: 8, used };
+            let found = forecast(&policy, &window, course, &[]);
+            assert_eq!((found.tokens_per_turn, found.next_tier), (used / 8, Some(next)));
+            let still = forecast(&policy, &window, Course { used: 0, ..course }, &[]);
+            assert_eq!((still.turns_left, still.turns_to_next_tier), (None, None), "no growth");
+            let reaches = |turns: &u64| {
+                let left = window.percent_left(used + turns * found.tokens_per_turn);
+                policy.tier(left) >= Some(next)
+            };
+            let actual = (0..100).find(reaches).unwrap();
+            let turns = found.turns_to_next_tier.unwrap();
+            assert!((actual..=actual + 1).contains(&turns), "{next:?}: {turns}, not {actual}");
+        }
     }
 }

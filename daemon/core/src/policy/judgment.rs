@@ -65,4 +65,25 @@ mod tests {
             assert_eq!(parse(answer), None, "{answer}");
         }
     }
+
+    #[test]
+    fn an_answer_of_the_schema_is_parsed() {
+        let schema = schema();
+        let required: Vec<_> = schema["required"].as_array().unwrap().iter().collect();
+        let answer = |keys: &[&Value]| {
+            let value = |key: &Value| match schema["properties"][key.as_str()?]["type"].as_str()? {
+                "boolean" => Some((key.as_str()?.to_owned(), json!(true))),
+                _ => Some((key.as_str()?.to_owned(), json!("phase over"))),
+            };
+            let fields: serde_json::Map<_, _> = keys.iter().filter_map(|key| value(key)).collect();
+            parse(&Value::Object(fields).to_string())
+        };
+        let expected = Judgment { should_compact: true, reason: "phase over".into() };
+        assert_eq!(answer(&required), Some(expected));
+        for missing in 0..required.len() {
+            let mut keys = required.clone();
+            keys.remove(missing);
+            assert_eq!(answer(&keys), None, "{}", required[missing]);
+        }
+    }
 }

@@ -168,6 +168,7 @@ mod tests {
             "Sin errores: terminado.",
             "Está tudo pronto.",
             "È fatto.",
+            "`a.rs` and `b.rs` are done.",
             "Ошибок нет, всё готово.",
         ] {
             assert_eq!(said(words), [Boundary::AgentDone], "{words}");
@@ -192,6 +193,7 @@ mod tests {
             "尚未完成",
             "Once this is done I will go on.",
             "The flag `done` is read here",
+            "`done` is a flag",
             "```\nprint('done')\n```",
             "the context, next",
             "Two steps remain to be done.",
@@ -227,5 +229,8 @@ mod tests {
         };
         assert_eq!(read("roger over.", &phrases).len(), 1);
         assert!(read("done", &phrases).is_empty());
+        let phrases = Phrases { negation: vec![" ".into(), "hardly".into()], ..Phrases::default() };
+        assert_eq!(read("It is done.", &phrases), BTreeSet::from([Boundary::AgentDone]));
+        assert!(read("It is hardly done.", &phrases).is_empty());
     }
 }

@@ -262,3 +262,6 @@ impl Replay {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -274,6 +274,17 @@ mod tests {
         assert_eq!(subjects[0], "retry: again");
         assert!(subjects.len() == 2 && !subjects[1].contains("a1B2a1B2"), "{subjects:?}");
 
+        let long =
+            entry(&format!("commit: {} ghp_a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2a1B2", "x".repeat(180)));
+        let many: String = (0..=COMMITS_MAX).map(|n| entry(&format!("commit: {n}"))).collect();
+        for (printed, count, first) in [(long, 1, "xxx"), (many, COMMITS_MAX, "0")] {
+            let mut seen = Repository::default();
+            seen.read_reflog(printed.as_bytes());
+            assert_eq!(seen.commits.len(), count);
+            let subject = &seen.commits[0].subject;
+            assert!(subject.starts_with(first) && !subject.contains("a1B2"), "{subject}");
+        }
+
         let since = |ms, shared| RepositoryView::since(seen.clone(), ms, shared);
         assert!(since(1_763_700_000_000, false).shows_commit());
         assert!(!since(1_763_700_000_001, false).shows_commit(), "before the turn");
@@ -288,5 +299,21 @@ mod tests {
         assert_eq!((found.parent.as_deref(), found.pull_request), (Some("base"), Some(7)));
         assert_eq!(Stack::read(Some(b"{"), b"{}"), Some(Stack::default()));
         assert_eq!(Stack::read(None, b"not json"), None);
+    }
+
+    #[test]
+    fn the_commits_of_a_turn_are_counted_unless_they_may_be_anothers() {
+        let repository = Repository { branch: Some("topic".into()), ..Repository::default() };
+        for (commits_in_turn, is_shared, expected) in [
+            (0, false, ""),
+            (0, true, ""),
+            (1, false, "; 1 commit in this turn"),
+            (3, false, "; 3 commits in this turn"),
+            (1, true, "; commits of this turn may be another session's"),
+        ] {
+            let repository = repository.clone();
+            let words = RepositoryView { repository, commits_in_turn, is_shared }.words();
+            assert_eq!(words, format!("topic at no commit yet, clean{expected}"));
+        }
     }
 }

@@ -44,6 +44,15 @@ mod tests {
     #[test]
     fn defect_7_7_a_thread_has_one_file_and_it_is_in_its_project() {
         assert_eq!(path(Some("Review Bot!"), "t"), ".scratch/agent-review-bot.scratch.md");
+        let (long, late) = ("x".repeat(60), "-".repeat(60) + "end");
+        for (name, slug) in [
+            ("  Review -- Bot  ", "review-bot"),
+            ("«Größe»", "gr-e"),
+            (long.as_str(), &long[..NAME_BYTES]),
+            (late.as_str(), "end"),
+        ] {
+            assert_eq!(path(Some(name), "t"), format!(".scratch/agent-{slug}.scratch.md"));
+        }
         assert_eq!(path(None, "t1"), path(Some("../.."), "t1"));
         assert_ne!(path(None, "t1"), path(None, "t2"));
         assert!(is_confined(&path(Some("../../etc/passwd"), "t")));

@@ -64,4 +64,23 @@ mod tests {
             assert_eq!(parse(answer), None, "{answer}");
         }
     }
+
+    #[test]
+    fn an_answer_of_the_schema_is_parsed() {
+        let schema = schema();
+        let required: Vec<_> = schema["required"].as_array().unwrap().iter().collect();
+        let answer = |keys: &[&Value]| {
+            let flags = keys.iter().filter_map(|key| Some((key.as_str()?.to_owned(), json!(true))));
+            parse(&Value::Object(flags.collect()).to_string())
+        };
+        assert_eq!(answer(&required).map(|signs| signs.len()), Some(required.len()));
+        for missing in 0..required.len() {
+            let mut keys = required.clone();
+            assert_eq!(
+                schema["properties"][keys.remove(missing).as_str().unwrap()]["type"],
+                "boolean"
+            );
+            assert_eq!(answer(&keys), None, "{}", required[missing]);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Summaries in ten languages: a good one is accepted, an unrelated one is marked as doubtful, and neither is
 //! discarded.
 
+use super::terms::terms;
 use super::{is_doubtful, refuse};
 
 /// Language, the person's request and the agent's report, a good summary, an unrelated one.
@@ -140,4 +141,21 @@ fn a_refusal_is_recognized_in_each_language() {
         let refusal = refuse(words, PROMPT, &PASSAGES[0].1, 10_000).unwrap_err();
         assert_eq!(refusal.into_str(), "refused_summary", "{words}");
     }
+}
+
+#[test]
+fn the_forms_of_a_word_are_one_term() {
+    for (forms, expected) in [
+        (["연결이", "연결은"], "연결"),
+        (["接続する", "接続した"], "接続"),
+        (["connections", "CONNECTED"], "conne"),
+        (["Verbindung", "Verbindungen"], "verbi"),
+    ] {
+        for form in forms {
+            assert!(terms(form).contains(expected), "{form}");
+        }
+        let shared: Vec<String> = terms(forms[0]).intersection(&terms(forms[1])).cloned().collect();
+        assert_eq!(shared, [expected], "{forms:?}");
+    }
+    assert_eq!(terms("연결이"), terms("연결은"), "an ending of Korean is no term");
 }

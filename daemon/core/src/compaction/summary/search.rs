@@ -134,4 +134,25 @@ mod tests {
             assert_eq!(stated_limit(error, 10_000).unwrap_or(0), fits, "{error}");
         }
     }
+
+    #[test]
+    fn a_search_ends_after_its_last_worthwhile_request() {
+        let (sizes, best) = course(58_000, 12_000, |_| String::new());
+        let expected = [58_000, 46_400, 34_800, 23_200, 11_600, 17_400];
+        assert_eq!((sizes.as_slice(), best), (&expected[..], 11_600), "once half way between");
+        let (sizes, _) = course(58_000, 20_000, |_| String::new());
+        assert_eq!(sizes, [58_000, 46_400, 34_800, 23_200, 11_600, 17_400]);
+        let (sizes, best) = course(58_000, 46_400, |_| String::new());
+        assert_eq!((sizes.len(), best), (2, 46_400), "what is left is not worth a request");
+        let wrong = |size: u64| format!("{size} tokens > {} maximum", size * 9 / 10);
+        assert_eq!(course(272_000, 10, wrong).0.len(), REFUSALS_MAX + 1, "the provider is wrong");
+    }
+
+    #[test]
+    fn an_impossible_limit_is_ignored() {
+        for error in ["at most 100,000 tokens", "1,000 tokens > 18446744073709551615 maximum"] {
+            let next = InputSearch::default().refused(10_000, error);
+            assert_eq!(next, Some(8_000), "{error}");
+        }
+    }
 }

@@ -89,6 +89,46 @@ fn an_unanswered_request_is_not_summarised_and_comes_last() {
 }
 
 #[test]
+fn a_request_is_answered_by_anything_the_model_did_after_it() {
+    for answer in [
+        message("assistant", "did it"),
+        call("c"),
+        output("c"),
+        json!({"type":"reasoning","encrypted_content":"e"}),
+        json!({"type":"compaction","encrypted_content":"e"}),
+    ] {
+        let raw = raw(&[user("first"), answer.clone(), user("second")]);
+        let split = Split::of(classify(&raw));
+        let at =
+            |items: &[ClassifiedItem<'_>]| items.iter().map(|item| item.at).collect::<Vec<_>>();
+        assert_eq!((at(&split.body), at(&split.unanswered)), (vec![0, 1], vec![2]), "{answer}");
+    }
+}
+
+#[test]
+fn only_requests_and_context_leave_nothing_to_summarize() {
+    let context = user("<environment_context>\nold");
+    for (items, expected) in [
+        (vec![], true),
+        (vec![context.clone(), user("first"), user("second")], true),
+        (vec![context, user("first"), message("assistant", "did it")], false),
+        (vec![user("[HANDOFF_SUMMARY v1]\nolder"), user("first")], false),
+    ] {
+        let raw = raw(&items);
+        assert_eq!(Split::of(classify(&raw)).is_empty(), expected, "{items:?}");
+    }
+}
+
+#[test]
+fn a_summary_of_the_words_asked_for_uses_two_thirds_of_its_room() {
+    for room in [1_000, 4_000, 40_000] {
+        let bytes = super::words(room) * 8 * 85 / 100;
+        let percent = crate::tokens::of_bytes(bytes) * 100 / room;
+        assert!((60..=72).contains(&percent), "{percent} % of {room}");
+    }
+}
+
+#[test]
 fn instructions_of_a_switched_model_are_restored_once() {
     let mut items = session();
     items.insert(4, message("developer", "<model_switch>\nbe terse"));
@@ -190,6 +230,7 @@ fn the_largest_part_that_fits_is_sent_and_omissions_are_reported() {
         assert_eq!(gone + fitted.body.len(), body.len(), "{percent} %");
         assert_eq!(fitted.left_out, (1..=gone).collect::<Vec<_>>(), "the oldest go");
         assert_eq!(fitted.left_out_tokens + fitted.tokens(), whole);
+        assert_eq!(fitted.is_whole(), percent == 100);
     }
 }
 
@@ -217,12 +258,49 @@ fn one_huge_output_is_cut_in_its_middle_and_leaves_room_for_the_rest() {
         let fitted = FittedInput::of(&body, most);
         assert_eq!(fitted.body.len(), body.len(), "nothing had to go");
         assert_eq!(fitted.cut, [8], "and what is cut is reported");
+        assert!(!fitted.is_whole());
         let (sent, _) = input(&fitted, "P");
         let item: Value = serde_json::from_str(sent[sent.len() - 2].get()).unwrap();
         let output = item["output"].as_str().unwrap();
         assert!(output.starts_with("begins") && output.ends_with("ends"), "both ends are there");
         assert!(output.len() as u64 <= most + 100, "{}", output.len());
     }
+}
+
+#[test]
+fn the_parts_of_a_huge_request_are_cut_to_share_its_room() {
+    let part = |text: String| json!({"type": "input_text", "text": text});
+    let parts = [part("a".repeat(6_000)), part(format!("begins {} ends", "b".repeat(60_000)))];
+    let items =
+        [json!({"type": "message", "role": "user", "content": parts}), call("c"), output("c")];
+    let raw = raw(&items);
+    let fitted = FittedInput::of(&readable(&Split::of(classify(&raw)).body), 8_000);
+    assert_eq!(fitted.cut, [0]);
+    let (sent, _) = input(&fitted, "P");
+    let item: Value = serde_json::from_str(sent[0].get()).unwrap();
+    let text = |at: usize| item["content"][at]["text"].as_str().unwrap();
+    assert_eq!(text(0), "a".repeat(6_000), "it fits");
+    assert!(text(1).starts_with("begins b") && text(1).ends_with("b ends"));
+    assert_eq!(text(0).len() + text(1).len(), 8_000, "a quarter of 8,000 tokens");
+}
+
+#[test]
+fn the_arguments_of_a_call_are_never_cut() {
+    let arguments = json!({ "patch": "x".repeat(40_000) }).to_string();
+    let huge = json!({"type":"function_call","name":"patch","arguments":arguments,"call_id":"c"});
+    let items = [user("go"), huge, output("c"), message("assistant", "done")];
+    let raw = raw(&items);
+    let fitted = FittedInput::of(&classify(&raw), 2_000);
+    assert_eq!((fitted.left_out, fitted.cut), (vec![0, 1, 2], vec![]));
+}
+
+#[test]
+fn an_item_of_exactly_a_quarter_of_the_room_is_not_cut() {
+    let items: Vec<Value> = (0..6).map(|_| user(&"x".repeat(400))).collect();
+    let raw = raw(&items);
+    let body = classify(&raw);
+    let fitted = FittedInput::of(&body, body[0].tokens * 4);
+    assert_eq!((fitted.left_out, fitted.cut), (vec![0, 1], vec![]));
 }
 
 #[test]
@@ -241,11 +319,16 @@ fn text_that_is_not_a_summary_is_rejected() {
     let good = "The parser in src/app.rs was changed; tests pass. Next: retry the build.";
     let prompt = "Stop working on the task.\nWrite down what the next one needs.";
     let no = "I’m sorry, but I can't help with that.";
+    let cost = crate::tokens::of_text(good);
     for (summary, before, expected) in [
         (good, 1_000, Ok(())),
+        (good, cost * 2, Ok(())),
+        (good, cost * 2 - 1, Err(Refusal::Inflated)),
         ("", 1_000, Err(Refusal::Blank)),
         (" \n… --- ", 1_000, Err(Refusal::Blank)),
         (prompt, 1_000, Err(Refusal::Blank)),
+        ("… Nineteen letters here", 1_000, Err(Refusal::Blank)),
+        ("… Twenty letters exactly", 1_000, Ok(())),
         (no, 1_000, Err(Refusal::Refused)),
         ("Stop working on the task.\nThe parser counts its retries now.", 1_000, Ok(())),
         (good, 30, Err(Refusal::Inflated)),
@@ -261,6 +344,20 @@ fn text_that_is_not_a_summary_is_rejected() {
 }
 
 #[test]
+fn a_summary_that_shares_one_term_in_twenty_is_not_doubtful() {
+    let terms = |stem: &str, count: usize| {
+        ('a'..='z').take(count).map(|letter| format!("{stem}{letter} ")).collect::<String>()
+    };
+    let known = terms("know", 26);
+    for (count, shared, expected) in
+        [(20, 0, true), (20, 1, false), (21, 1, true), (21, 2, false), (1, 0, true)]
+    {
+        let summary = terms("know", shared) + &terms("summ", count - shared);
+        assert_eq!(is_doubtful(&summary, &[&known]), expected, "{shared} of {count} terms");
+    }
+}
+
+#[test]
 fn secrets_are_redacted_and_other_items_pass_unchanged() {
     let odd =
         r#"{"type": "message","role":"user","content":[{"type":"input_text","text":"caf\u00e9"}]}"#;
@@ -271,4 +368,8 @@ fn secrets_are_redacted_and_other_items_pass_unchanged() {
     assert_eq!(sent[0].get(), odd);
     assert_eq!(redacted, 1);
     assert!(!sent[1].get().contains("abcdefghijkl"));
+    let values: Vec<Value> =
+        items.iter().map(|item| serde_json::from_str(item.get()).unwrap()).collect();
+    let out = replaced(&values, Phase::Standalone);
+    assert_eq!((out.redacted, out.kept, out.shortened), (1, vec![0], vec![1]));
 }

@@ -96,6 +96,22 @@ fn a_stream_cut_after_any_event_is_detected() {
 }
 
 #[test]
+fn text_is_available_while_it_streams_in() {
+    let texts = [
+        ["", "he", "he", "he"],
+        ["hel", "hello", "hello", "hello"],
+        ["", "hello", "hello", "hello"],
+    ];
+    for ((wire, events), expected) in all().into_iter().zip(texts) {
+        let mut reader = AnswerReader::new(wire);
+        for (event, expected) in events.iter().zip(expected) {
+            reader.push(&stream(std::slice::from_ref(event)));
+            assert_eq!(reader.words(), expected, "{wire:?} {event}");
+        }
+    }
+}
+
+#[test]
 fn failures_inside_a_stream_are_named() {
     let check = |wire, event: Value, kind| {
         assert_eq!(
@@ -130,6 +146,15 @@ fn failures_inside_a_stream_are_named() {
         json!({"type":"error","error":{"type":"overloaded_error","message":"busy"}}),
         FaultKind::Unavailable,
     );
+    let ended = |reason: &str| json!({"type":"message_delta","delta":{"stop_reason":reason}});
+    check(WireApi::Messages, ended("max_tokens"), FaultKind::Incomplete);
+    check(WireApi::Messages, ended("refusal"), FaultKind::Refused);
+    check(WireApi::Messages, ended("model_context_window_exceeded"), FaultKind::ContextOverflow);
+    let failed = json!({"type":"response.failed","response":{"status":"failed","error":null}});
+    check(WireApi::Responses, failed, FaultKind::Unavailable);
+    let error = json!({"code":"rate_limit_exceeded","message":"slow down"});
+    let completed = json!({"type":"response.completed","response":{"error":error}});
+    check(WireApi::Responses, completed, FaultKind::RateLimited);
     assert_eq!(read(WireApi::Chat, b"data: {\"choi\n\n").unwrap_err().kind, FaultKind::Unreadable);
     assert_eq!(read(WireApi::Chat, b"").unwrap_err().kind, FaultKind::StreamCut);
 }
@@ -160,9 +185,114 @@ fn an_answer_in_one_piece_reads_the_same() {
 }
 
 #[test]
+fn an_answer_in_one_piece_may_be_structured_or_a_failure() {
+    let whole = |wire, body: Value| {
+        AnswerReader::whole(wire, body.to_string().as_bytes()).map_err(|fault| fault.kind)
+    };
+    let block = json!({"type":"tool_use","name":"out","input":{"should_compact":true}});
+    let usage = json!({"input_tokens":5,"cache_read_input_tokens":4,"cache_creation_input_tokens":3,"output_tokens":2});
+    let body = json!({"content":[block],"stop_reason":"tool_use","usage":usage});
+    let answer = whole(WireApi::Messages, body).unwrap();
+    assert_eq!(answer.text, r#"{"should_compact":true}"#);
+    assert_eq!(answer.usage, Usage { input: 12, cached_input: 4, output: 2 });
+    for (reason, kind) in [
+        ("max_tokens", FaultKind::Incomplete),
+        ("refusal", FaultKind::Refused),
+        ("model_context_window_exceeded", FaultKind::ContextOverflow),
+    ] {
+        let body = json!({"content":[{"type":"text","text":"I"}],"stop_reason":reason});
+        assert_eq!(whole(WireApi::Messages, body).unwrap_err(), kind, "{reason}");
+    }
+    let message = json!({"type":"message","role":"assistant","content":[{"text":"hello"}]});
+    let request = json!({"type":"message","role":"user","content":[{"text":"go"}]});
+    let completed =
+        |error: Value| json!({"output":[request,message],"status":"completed","error":error});
+    assert_eq!(whole(WireApi::Responses, completed(Value::Null)).unwrap().text, "hello");
+    let error = completed(json!({"code":"invalid_api_key","message":"no"}));
+    assert_eq!(whole(WireApi::Responses, error).unwrap_err(), FaultKind::Unauthorized);
+}
+
+#[test]
+fn a_stream_that_says_it_is_done_is_an_answer_if_it_has_text() {
+    let words = json!({"choices":[{"delta":{"content":"hello"}}]});
+    let done = |events: &[Value]| {
+        read(WireApi::Chat, &[&stream(events)[..], b"data: [DONE]\n\n"].concat())
+    };
+    assert_eq!(done(&[words]).unwrap().text, "hello");
+    assert_eq!(done(&[]).unwrap_err().kind, FaultKind::StreamCut);
+}
+
+#[test]
+fn the_last_event_counts_if_it_is_whole() {
+    let words = stream(&chat_events()[..2]);
+    for (last, expected) in [
+        ("data: [DONE]", None),
+        ("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}", None),
+        ("data: {\"choices\":[{\"del", Some(FaultKind::StreamCut)),
+    ] {
+        let answer = read(WireApi::Chat, &[&words[..], last.as_bytes()].concat());
+        assert_eq!(answer.err().map(|fault| fault.kind), expected, "{last}");
+    }
+}
+
+#[test]
+fn bytes_after_the_end_are_ignored() {
+    for (wire, events) in all() {
+        let mut bytes = stream(&events);
+        bytes.extend(b"data: [DONE]\n\n");
+        let mut reader = AnswerReader::new(wire);
+        assert!(reader.push(&bytes), "{wire:?}");
+        let words = reader.words().to_owned();
+        assert!(reader.push(&bytes), "{wire:?}");
+        assert_eq!(reader.words(), words, "{wire:?}");
+    }
+    let mut reader = AnswerReader::new(WireApi::Messages);
+    let error = json!({"type":"error","error":{"type":"overloaded_error","message":"busy"}});
+    assert!(reader.push(&stream(&[error])));
+    reader.push(&stream(&messages_events()));
+    assert_eq!(reader.words(), "");
+    assert_eq!(reader.finish().unwrap_err().kind, FaultKind::Unavailable);
+}
+
+#[test]
+fn an_answer_may_be_as_large_as_its_limit() {
+    for (more, expected) in [(0, None), (1, Some(FaultKind::AnswerTooLarge))] {
+        let words = "x".repeat(ANSWER_BYTES_MAX + more);
+        let body = json!({"choices":[{"message":{"content":words},"finish_reason":"stop"}]});
+        let answer = AnswerReader::whole(WireApi::Chat, body.to_string().as_bytes());
+        assert_eq!(answer.err().map(|fault| fault.kind), expected);
+    }
+    let item = json!({"type":"compaction","encrypted_content":"x".repeat(ANSWER_BYTES_MAX)});
+    let answer =
+        AnswerReader::whole(WireApi::Responses, json!({"output":[item]}).to_string().as_bytes());
+    assert_eq!(answer.unwrap_err().kind, FaultKind::AnswerTooLarge);
+}
+
+#[test]
+fn credentials_in_an_answer_are_redacted_and_nothing_else_is_changed() {
+    let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
+    let message = |words: &str| json!({"type":"message","role":"assistant","content":[{"type":"output_text","text":words}]});
+    let encrypted = json!({"type":"compaction","encrypted_content":secret});
+    let items = raw(&[message(&format!("use {secret}")), message("use a key"), encrypted]);
+    let usage = Usage { input: 9, cached_input: 4, output: 2 };
+    let answer = Answer { text: format!("use {secret}"), items: items.clone(), usage }.redacted();
+    assert!(
+        answer.text.starts_with("use ") && !answer.text.contains("abcdefghij"),
+        "{}",
+        answer.text
+    );
+    assert!(
+        answer.items[0].get().contains("use ") && !answer.items[0].get().contains("abcdefghij")
+    );
+    assert_eq!((answer.items[1].get(), answer.items[2].get()), (items[1].get(), items[2].get()));
+    assert_eq!((answer.items.len(), answer.usage), (3, usage));
+}
+
+#[test]
 fn requests_have_the_form_of_their_provider() {
     let items = raw(&[
         json!({"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]}),
+        json!({"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}),
     ]);
     let schema = Schema { name: "out".into(), schema: json!({"type":"object"}) };
     let ask = Ask { input: &items, schema: Some(&schema), effort: Some("low"), ..ASK };
@@ -175,9 +305,12 @@ fn requests_have_the_form_of_their_provider() {
     let chat = body(WireApi::Chat);
     assert_eq!(chat["messages"][0], json!({"role":"system","content":"be brief"}));
     assert_eq!(chat["messages"][1], json!({"role":"user","content":"go"}));
+    assert_eq!(chat["messages"][2], json!({"role":"assistant","content":"done"}));
     assert_eq!(chat["response_format"]["json_schema"]["strict"], true);
     let messages = body(WireApi::Messages);
     assert_eq!(messages["system"], "be brief");
+    assert_eq!(messages["messages"][0], json!({"role":"user","content":"go"}));
+    assert_eq!(messages["messages"][1], json!({"role":"assistant","content":"done"}));
     assert_eq!(messages["tool_choice"]["name"], "out");
 }
 

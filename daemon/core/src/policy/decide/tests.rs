@@ -157,6 +157,64 @@ fn no_second_compaction_before_growth() {
     assert_eq!(action(&emergency).0, PolicyAction::Wait, "not even in an emergency");
 }
 
+/// Half of the remaining room is growth enough in an emergency, at least a small message.
+#[test]
+fn in_an_emergency_growth_is_measured_by_the_room_left() {
+    for (used, needed) in [(266_000, 3_000), (260_000, 6_000), (271_990, 64), (100_000, 5_000)] {
+        let after = |baseline| Situation {
+            used,
+            baseline: Some(Baseline { used: baseline, at_ms: 0 }),
+            ..at(3, &[])
+        };
+        assert_eq!(growth_needed(&after(0), true), needed, "{used}");
+        assert_eq!(action(&after(used - needed)).0, PolicyAction::Compact, "{used}");
+        assert_eq!(action(&after(used - needed + 1)).0, PolicyAction::Wait, "{used}");
+    }
+}
+
+#[test]
+fn what_a_model_read_from_the_text_is_named() {
+    let settings = PolicySettings { semantic: Some(Reader::Model), ..PolicySettings::default() };
+    let policy = Policy::default().with("x", &settings);
+    for (read, signs, expected) in [
+        (Some(vec![Boundary::AgentDone]), vec![Boundary::AgentDone], "the model found agent_done"),
+        (Some(vec![]), vec![], "the model found no end of a phase"),
+        (None, vec![Boundary::TopicShift], "no answer from the model; the phrase lists decide"),
+    ] {
+        let situation = Situation {
+            message: Some("Now let's look at the parser.".into()),
+            read_by_model: read.map(|signs| signs.into_iter().collect()),
+            point: Point::MidTurn,
+            ..at(64, &[])
+        };
+        let decision = decide(&policy, &situation);
+        assert_eq!(decision.boundaries, signs.into_iter().collect(), "{expected}");
+        let words = decision.reasons.iter().find(|reason| reason.rule == "words").unwrap();
+        assert_eq!(words.text, expected);
+    }
+}
+
+#[test]
+fn what_is_missing_at_a_boundary_is_named() {
+    use Boundary::AgentDone;
+    for (percent, point, boundaries, expected) in [
+        (64, Point::MidTurn, &[][..], "no sign that a phase ended"),
+        (
+            64,
+            Point::TurnEnd,
+            &[],
+            "no sign that a phase ended; a turn's end alone does not count at asap",
+        ),
+        (84, Point::MidTurn, &[AgentDone], "early needs another sign than agent_done"),
+        (64, Point::MidTurn, &[AgentDone], "agent_done counts at asap"),
+        (14, Point::MidTurn, &[], "not required in an emergency"),
+    ] {
+        let decision = decide(&Policy::default(), &Situation { point, ..at(percent, boundaries) });
+        let found = decision.reasons.iter().find(|reason| reason.rule == "boundary").unwrap();
+        assert_eq!(found.text, expected);
+    }
+}
+
 #[test]
 fn a_budget_stops_all_but_an_emergency_and_every_reason_is_listed() {
     let spent = Situation { compactions_in_hour: 6, ..at(64, &[]) };
@@ -181,7 +239,9 @@ fn the_end_of_a_turn_does_not_count_within_the_turn() {
 fn a_logged_decision_made_again_gives_the_same_bytes() {
     let situation = Situation { message: Some("Done.".into()), ..at(64, &[Boundary::Commit]) };
     let policy = Policy::default();
-    let first = decide(&policy, &situation).bytes();
+    let decision = decide(&policy, &situation);
+    let first = decision.bytes();
+    assert_eq!(serde_json::from_slice::<Decision>(&first).unwrap(), decision);
     let policy: Policy = serde_json::from_slice(&serde_json::to_vec(&policy).unwrap()).unwrap();
     let situation: Situation =
         serde_json::from_slice(&serde_json::to_vec(&situation).unwrap()).unwrap();

@@ -363,7 +363,6 @@ fn is_git_config(words: &[&str]) -> bool {
         "core.sshcommand" | "core.gitproxy" | "core.fsmonitor" => {
             !matches!(*value, "true" | "false")
         }
-        "http.sslverify" => is_off(&value.to_ascii_lowercase()),
         _ => is_git_setting(&key) && runs,
     }
 }

@@ -122,7 +122,7 @@ const DISTINCTIVE: &[&str] = &[
     "openssl",
 ];
 
-/// Options of interpreters that are followed by code.
+/// Options of interpreters that are followed by code. In a shell, `-e` and `-p` mean something else.
 const CODE_OPTIONS: &[&str] =
     &["-c", "-e", "-r", "-p", "-pe", "/c", "/k", "-command", "--eval", "--print"];
 
@@ -225,11 +225,11 @@ pub(super) fn runs_from<'a>(words: &[&'a str]) -> (ScriptSource, Vec<&'a str>) {
         _ => {}
     }
     let is_code = |word: &&str| {
-        let lower = word.to_ascii_lowercase();
-        let cluster = lower.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         let is_shell = name.ends_with("sh") && name != "pwsh";
-        CODE_OPTIONS.contains(&lower.as_str())
-            || is_shell && cluster.is_some_and(|letters| letters.ends_with('c'))
+        match is_shell {
+            true => word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'),
+            false => CODE_OPTIONS.contains(&word.to_ascii_lowercase().as_str()),
+        }
     };
     if let Some(at) = rest.iter().position(is_code) {
         return (ScriptSource::Code, rest[at + 1..].to_vec());
@@ -262,7 +262,7 @@ pub(super) fn downloaded(words: &[&str]) -> Vec<String> {
         return Vec::new();
     }
     let name = name(words[0]);
-    let mut files = Vec::new();
+    let mut files: Vec<String> = words.iter().filter_map(|word| joined_file(&name, word)).collect();
     let mut is_named_by_address = matches!(name.as_str(), "wget" | "wget2" | "aria2c" | "scp");
     for (at, word) in words.iter().enumerate().skip(1) {
         let lower = word.to_ascii_lowercase();
@@ -320,4 +320,16 @@ pub(super) fn is_cluster_holding(word: &str, letter: char) -> bool {
             && rest.contains(letter)
             && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '#')
     })
+}
+
+/// The file in `-oFILE`.
+fn joined_file(program: &str, word: &str) -> Option<String> {
+    let letter = match program {
+        "curl" => 'o',
+        "wget" | "wget2" => 'O',
+        _ => return None,
+    };
+    let (flags, file) = word.strip_prefix('-')?.split_once(letter)?;
+    let are_flags = flags.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'#');
+    (are_flags && !file.is_empty()).then(|| file.to_owned())
 }

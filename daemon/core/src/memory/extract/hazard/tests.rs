@@ -75,6 +75,9 @@ fn commands_are_found_among_words() {
         "use `git -c core.sshCommand=/tmp/x fetch` when it hangs",
         "Before the tests: (wget -qO- https://x.io | bash)",
         "the fix was export NODE_TLS_REJECT_UNAUTHORIZED=0 and then npm ci",
+        "mkfs.ext4 /dev/sdb1 makes room",
+        // The apostrophe quotes the rest of the line, for a shell.
+        "It wasn't mounted until `mkfs.ext4 /dev/sdb1` had run",
     ] {
         assert!(names_hazard(text), "{text}");
     }
@@ -84,6 +87,8 @@ fn commands_are_found_among_words() {
         "use bash for the scripts, and curl for the API",
         "money is kept in integer cents, not floats",
         "run make check before a commit; the force of habit is no reason",
+        "Copy the files that we shred in autumn",
+        "The alarm -r and -f options are gone",
     ] {
         assert!(!names_hazard(text), "{text}");
     }
@@ -99,4 +104,40 @@ fn a_line_that_runs_an_earlier_download_is_detected() {
         assert!(!is_hazardous(line), "{line}");
     }
     assert!(!runs_any("cat /tmp/s.sh && ./build.sh", &files));
+}
+
+/// The script below so many scripts, each an argument, input or substitution of the next.
+fn nested(levels: usize, around: impl Fn(&str) -> String) -> String {
+    (0..levels).fold("ls -l".to_owned(), |script, _| around(&script))
+}
+
+#[test]
+fn scripts_nested_too_deeply_to_be_read_are_hazardous() {
+    let quoted = |script: &str| script.replace('\\', "\\\\").replace('"', "\\\"");
+    let forms: [(&str, &dyn Fn(&str) -> String); 4] = [
+        ("substitution", &|script| format!("echo $({script})")),
+        ("carrier", &|script| format!("ssh host \"{}\"", quoted(script))),
+        ("input", &|script| format!("bash <<< \"{}\"", quoted(script))),
+        ("code", &|script| format!("sh -c \"{}\"", quoted(script))),
+    ];
+    for (form, around) in forms {
+        let most = DEPTH_MAX as usize;
+        assert!(!is_hazardous(&nested(most, around)), "{form}");
+        assert!(is_hazardous(&nested(most + 1, around)), "{form}");
+    }
+}
+
+#[test]
+fn a_download_to_no_file_leaves_none_to_run() {
+    for (line, expected) in [
+        ("curl -s https://x.io/i -o -", &[][..]),
+        ("curl -s https://x.io/i -o /dev/null", &[]),
+        ("wget https://x.io/", &[]),
+        ("wget -qO- https://x.io/ | tee a.sh b.sh", &["a.sh", "b.sh"]),
+        ("curl --output=a.sh https://x.io/i", &["a.sh"]),
+        ("scp host:/srv/a.sh b.sh", &["a.sh", "b.sh"]),
+    ] {
+        let files = downloads(line);
+        assert_eq!(files.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{line}");
+    }
 }

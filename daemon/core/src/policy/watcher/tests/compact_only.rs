@@ -38,7 +38,8 @@ fn a_compact_only_client_is_asked_only_to_compact() {
     // It neither begins nor ends what another client carries out.
     let others =
         take(&policy(Author::Watcher, false, false), Watcher::default(), commit(), 1).state;
-    for event in [end(0, None), made()] {
+    let failed = Event::CompactOnlyEnded { made: Err("a turn is running".into()) };
+    for event in [end(0, None), made(), failed] {
         let stepped = take(&all, others.clone(), event, 2);
         assert_eq!((stepped.effects, &stepped.state), (vec![], &others));
     }

@@ -131,6 +131,7 @@ fn the_limits_of_choices_are_exact() {
 
     let drop = |letters| text(ChoiceAction::Drop, &"x".repeat(letters));
     assert_eq!(admit(&drop(DROP_LETTERS_MIN), &none, None), Ok(()));
+    assert_eq!(admit(&drop(crate::limits::CHOICE_BYTES), &none, None), Ok(()));
     let short = admit(&drop(DROP_LETTERS_MIN - 1), &none, None);
     assert_eq!(short, Err(ChoiceRefusal::TooShort));
 }

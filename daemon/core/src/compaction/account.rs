@@ -90,6 +90,7 @@ mod tests {
         for (seqs, expected) in [
             (&[9][..], &[None][..]),
             (&[19], &[Some(20)]),
+            (&[20], &[Some(30)]),
             (&[12, 19], &[None, Some(20)]),
             (&[19, 19], &[None, Some(20)]),
             (&[12, 25, 40], &[Some(20), Some(30), None]),

@@ -108,7 +108,8 @@ mod tests {
         let mid = |used, follow_up| should(used, TriggerMoment::MidTurn { follow_up }, &full, None);
         assert_eq!(mid(95_000, true), LimitVerdict::ContextLimit);
         assert_eq!(mid(95_000, false), LimitVerdict::NoFollowUp);
-        assert_eq!(mid(10, true), LimitVerdict::UnderLimit);
+        assert_eq!(mid(89_999, true), LimitVerdict::UnderLimit);
+        assert_eq!(mid(90_000, true), LimitVerdict::ContextLimit);
     }
 
     #[test]

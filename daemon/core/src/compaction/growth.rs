@@ -89,9 +89,13 @@ mod tests {
         let mut lines = vec![json!({"type":"message","role":"user",
             "content":[{"type":"input_text","text":"fix it"}]})];
         lines.extend(run("a", "cargo build"));
+        for id in ["o1", "o2"] {
+            lines.extend(run(id, "cat src/old.rs"));
+        }
         for n in 0..6 {
             lines.extend(run(&format!("r{n}"), "cat src/app.rs"));
         }
+        lines.extend(run("s", "cat src/once.rs"));
         let earlier = [EarlierCompaction { seq: 10 }, EarlierCompaction { seq: 6 }];
         let found = detect_loop(fold(&lines).checkpoint(), &earlier);
         let expected = CompactionLoop { compactions: 3, reread: vec!["src/app.rs".to_owned()] };

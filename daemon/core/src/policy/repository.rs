@@ -242,6 +242,7 @@ mod tests {
         let mut seen = Repository::default();
         seen.read_status(printed.as_bytes(), false);
         assert_eq!((seen.head.as_deref(), seen.branch.as_deref()), (Some(ID), Some("topic")));
+        assert_eq!(seen.upstream.as_deref(), Some("origin/topic"));
         assert_eq!(seen.ahead_behind, Some((2, 1)));
         assert_eq!((seen.staged, seen.unstaged, seen.untracked, seen.conflicts), (2, 1, 1, 1));
         let words = "topic at 1a2b3c4d5e, 2 ahead and 1 behind, 1 in conflict, 2 staged, 1 changed, 1 untracked";

@@ -218,18 +218,20 @@ pub(super) fn runs_from<'a>(words: &[&'a str]) -> (ScriptSource, Vec<&'a str>) {
         return (ScriptSource::Nothing, Vec::new());
     };
     let name = name(first);
+    let reads = |word: &&str| matches!(*word, "-" | "-s" | "/dev/stdin" | "/dev/fd/0");
     match name.as_str() {
         "eval" => return (ScriptSource::Code, rest.to_vec()),
+        "." | "source" if rest.first().is_some_and(reads) => {
+            return (ScriptSource::Input, Vec::new());
+        }
         "." | "source" => return (ScriptSource::File, rest.to_vec()),
         known if !INTERPRETERS.contains(&known) => return (ScriptSource::Nothing, Vec::new()),
         _ => {}
     }
-    let is_code = |word: &&str| {
-        let is_shell = name.ends_with("sh") && name != "pwsh";
-        match is_shell {
-            true => word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'),
-            false => CODE_OPTIONS.contains(&word.to_ascii_lowercase().as_str()),
-        }
+    let is_shell = name.ends_with("sh") && name != "pwsh";
+    let is_code = |word: &&str| match is_shell {
+        true => word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'),
+        false => CODE_OPTIONS.contains(&word.to_ascii_lowercase().as_str()),
     };
     if let Some(at) = rest.iter().position(is_code) {
         return (ScriptSource::Code, rest[at + 1..].to_vec());
@@ -243,13 +245,19 @@ pub(super) fn runs_from<'a>(words: &[&'a str]) -> (ScriptSource, Vec<&'a str>) {
     if rest.contains(&"-m") {
         return (ScriptSource::Nothing, Vec::new());
     }
-    let reads = |word: &&str| matches!(*word, "-" | "-s" | "/dev/stdin" | "/dev/fd/0");
-    let operands: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('-')).collect();
+    // In `-euo pipefail` the option's value is not the script.
+    let is_value = |at: usize| {
+        let option = at.checked_sub(1).map_or("", |before| rest[before]);
+        is_shell && option.starts_with('-') && !option.starts_with("--") && option.ends_with('o')
+    };
+    let operands =
+        rest.iter().enumerate().filter(|(at, word)| !word.starts_with('-') && !is_value(*at));
+    let operands: Vec<&str> = operands.map(|(_, word)| *word).collect();
     match operands.first() {
         None => (ScriptSource::Input, Vec::new()),
         _ if rest.iter().any(reads) => (ScriptSource::Input, Vec::new()),
         Some(first) => {
-            // In `-o pipefail x.sh` the option's value is not the script.
+            // In `node -r x a.js` the option's value is not the script.
             let names_file = |word: &&&str| word.contains(['.', '/', '\u{1}']);
             (ScriptSource::File, vec![operands.iter().find(names_file).unwrap_or(first)])
         }

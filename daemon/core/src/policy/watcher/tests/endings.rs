@@ -69,13 +69,13 @@ fn compactions_are_remembered_for_an_hour() {
     let policy = policy(Author::Watcher, false, false);
     let mut state = Watcher::default();
     for (now_ms, expected) in
-        [(1, vec![1]), (2_000, vec![1, 2_000]), (3_600_001, vec![2_000, 3_600_001])]
+        [(5, vec![5]), (2_000, vec![5, 2_000]), (3_600_005, vec![2_000, 3_600_005])]
     {
         state = take(&policy, state, compacted(9_000), now_ms).state;
         assert_eq!(state.made_ms, expected);
     }
     for (at_ms, compactions_in_hour, expected) in
-        [(3_601_999, 0, 2), (3_602_000, 0, 1), (3_602_000, 3, 3), (7_200_001, 0, 0)]
+        [(3_601_999, 0, 2), (3_602_000, 0, 1), (3_602_000, 3, 3), (7_200_005, 0, 0)]
     {
         let now = Situation { at_ms, compactions_in_hour, ..at(60, 100_000, &[]) };
         assert_eq!(state.complete(now).compactions_in_hour, expected, "{at_ms}");

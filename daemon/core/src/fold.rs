@@ -482,3 +482,6 @@ impl Fold {
         row.index(place, tokens::of_bytes(place.bytes))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,6 +93,21 @@ mod tests {
             ("/w/src/", None, "/w/src"),
             ("/w/src/..", None, "/w"),
             ("/", None, "/"),
+            ("./src/a.rs", None, "src/a.rs"),
+            ("src/./a.rs", Some("./w"), "w/src/a.rs"),
+            ("//w/a.rs", None, "/w/a.rs"),
+            ("", Some("/w"), "/w"),
+            ("a.rs", Some("/"), "/a.rs"),
+            ("~/a.rs", Some("/w"), "~/a.rs"),
+            ("file:///w/a.rs", Some("/v"), "/w/a.rs"),
+            // There is nothing above the root.
+            ("/../a.rs", None, "/a.rs"),
+            ("../../../a.rs", Some("/w/src"), "/a.rs"),
+            // What is above a folder that is not known is not known either.
+            ("../a.rs", None, "../a.rs"),
+            ("../../../a.rs", None, "../../../a.rs"),
+            ("../../a.rs", Some("w"), "../a.rs"),
+            ("w/../../a.rs", None, "../a.rs"),
         ] {
             assert_eq!(absolute(path, cwd), expected, "{path} in {cwd:?}");
         }

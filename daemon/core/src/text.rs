@@ -234,6 +234,12 @@ mod tests {
             assert!(cut_middle(&text, bytes).len() <= bytes, "{bytes}");
         }
         assert_eq!(cut(&text, text.len()), text);
+        let (head, tail) = ("a".repeat(1_000), "b".repeat(1_000));
+        let whole = cut_middle(&format!("{head}{tail}"), 320).into_owned();
+        let kept = |letter: char| whole.chars().filter(|c| *c == letter).count();
+        assert!(whole.contains("…1680 bytes cut…"), "{whole}");
+        // The marker has a `b` and no `a`.
+        assert_eq!((kept('a'), kept('b')), (200, 101), "two thirds are the beginning");
     }
 
     #[test]
@@ -274,6 +280,8 @@ mod tests {
     fn one_line_folds_white_space() {
         assert_eq!(one_line(" a\n\n b\tc\u{0} "), "a b c");
         assert!(matches!(one_line("plain words"), Cow::Borrowed("plain words")));
+        assert_eq!(one_line_cut("ab \u{0}\u{0}", 2), "ab", "the rest is blank");
+        assert_eq!(one_line_cut("abc d", 3), "…");
     }
 
     proptest! {

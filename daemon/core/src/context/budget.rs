@@ -135,6 +135,12 @@ mod tests {
             let mut item = json!({ "type": kind, "call_id": "c", "output": long });
             assert_eq!(record(&mut item, policy, Form::Plain), 188, "{kind}");
             assert!(item["output"].as_str().unwrap().contains("…188 chars truncated…"));
+            let wrapped = json!({ "content": long, "success": true });
+            let mut item = json!({ "type": kind, "call_id": "c", "output": wrapped });
+            assert_eq!(record(&mut item, policy, Form::Plain), 188, "{kind} of an early version");
+            let text = item["output"]["content"].as_str().unwrap();
+            assert!(text.contains("…188 chars truncated…"), "{text}");
+            assert_eq!(item["output"]["success"], true);
         }
     }
 

@@ -54,6 +54,7 @@ mod tests {
         let minutes = |minutes: u64| minutes * 60_000;
         for (source, known, idle, expected) in [
             (Source::Claude, (None, None), 4, Some((5, Default, false))),
+            (Source::Claude, (None, None), 5, Some((5, Default, false))),
             (Source::Claude, (None, None), 6, Some((5, Default, true))),
             (Source::Claude, (None, Some(60)), 6, Some((60, Transcript, false))),
             (Source::Claude, (Some(5), Some(60)), 6, Some((5, Config, true))),

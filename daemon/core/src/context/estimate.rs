@@ -217,4 +217,26 @@ mod tests {
         let counted = count_items([item], Tokenizer::O200k).total();
         assert!((5..12).contains(&counted), "{counted}");
     }
+
+    #[test]
+    fn a_tokenizer_counts_text_and_images_are_estimated() {
+        assert_eq!(of_text("hello world", None), 3, "four bytes a token");
+        assert_eq!(of_text("hello world", Some(Tokenizer::O200k)), 2);
+        let image = format!(
+            r#"{{"type":"input_image","image_url":"data:image/png;base64,{}"}}"#,
+            "A".repeat(40_000)
+        );
+        let text = r#"{"type":"input_text","text":"hello world"}"#;
+        let message =
+            |parts: &str| format!(r#"{{"type":"message","role":"user","content":[{parts}]}}"#);
+        let output =
+            format!(r#"{{"type":"function_call_output","call_id":"c","output":[{text},{image}]}}"#);
+        let plain = count_items([message(text).as_str()], Tokenizer::O200k);
+        assert_eq!(plain.total(), 2 + ITEM_TOKENS);
+        for item in [message(&format!("{text},{image}")), output] {
+            let counted = count_items([item.as_str()], Tokenizer::O200k);
+            assert_eq!(counted.get(ContextKind::Images), tokens::of_bytes(tokens::IMAGE_BYTES));
+            assert_eq!(counted.total() - counted.get(ContextKind::Images), 2 + ITEM_TOKENS);
+        }
+    }
 }

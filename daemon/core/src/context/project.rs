@@ -101,6 +101,16 @@ mod tests {
     }
 
     #[test]
+    fn what_a_file_takes_is_not_left_for_the_next() {
+        let mut joined =
+            InstructionText::new(&InstructionRules { bytes_max: 6, ..InstructionRules::default() });
+        for (file, left) in [("root", 2), (" \n", 2), ("leaf", 0), ("more", 0)] {
+            joined.push(file.as_bytes());
+            assert_eq!(joined.left(), left, "{file:?}");
+        }
+    }
+
+    #[test]
     fn global_instructions_come_before_the_projects() {
         let whole = joined(100, " be brief\n", &["root"]);
         assert_eq!(whole.as_deref(), Some("be brief\n\n--- project-doc ---\n\nroot"));

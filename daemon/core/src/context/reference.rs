@@ -173,3 +173,96 @@ impl Environment {
         folders
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn current() -> Settings {
+        let place =
+            |cwd: &str| WorkingFolder { id: None, cwd: cwd.into(), shell: Some("sh".into()) };
+        Settings {
+            environment: Some(Environment {
+                places: vec![place("/w/a"), place("/w/b")],
+                current_date: Some("2026-11-21".into()),
+                timezone: Some("Europe/Paris".into()),
+                network: Some(Network::default()),
+            }),
+            permissions: Some(Permissions {
+                profile: "workspace-write".into(),
+                approval_policy: "on-request".into(),
+                instructions: "Ask.".into(),
+            }),
+            collaboration_mode: Some(CollaborationMode {
+                mode: "plan".into(),
+                instructions: "Plan first.".into(),
+                ..CollaborationMode::default()
+            }),
+            personality: Some(Personality { name: "terse".into(), instructions: "Brief.".into() }),
+            model: Some(Model { name: "m1".into(), instructions: "You are m1.".into() }),
+            agents_md: Some("Run the tests.".into()),
+            memory: Some("Tabs.".into()),
+        }
+    }
+
+    #[test]
+    fn what_a_transcript_does_not_record_is_unchanged() {
+        for now in [current(), Settings::default()] {
+            assert_eq!(Settings::of_turn(&TurnSettings::default(), &now), now);
+        }
+        let same = TurnSettings {
+            cwd: Some("/w/b".into()),
+            model: Some("m1".into()),
+            approval_policy: Some("on-request".into()),
+            sandbox: Some("workspace-write".into()),
+            current_date: Some("2026-11-21".into()),
+            timezone: Some("Europe/Paris".into()),
+            personality: Some("terse".into()),
+            mode: Some("plan".into()),
+        };
+        assert_eq!(Settings::of_turn(&same, &current()), current());
+    }
+
+    #[test]
+    fn what_a_transcript_records_replaces_the_current_settings() {
+        let other = TurnSettings {
+            cwd: Some("/v".into()),
+            model: Some("m2".into()),
+            approval_policy: Some("never".into()),
+            sandbox: Some("read-only".into()),
+            current_date: Some("2026-11-20".into()),
+            timezone: Some("Asia/Tokyo".into()),
+            personality: Some("warm".into()),
+            mode: Some("pair".into()),
+        };
+        let found = Settings::of_turn(&other, &current());
+        let place = WorkingFolder { id: None, cwd: "/v".into(), shell: None };
+        let expected = Settings {
+            environment: Some(Environment {
+                places: vec![place],
+                current_date: Some("2026-11-20".into()),
+                timezone: Some("Asia/Tokyo".into()),
+                network: Some(Network::default()),
+            }),
+            permissions: Some(Permissions {
+                profile: "read-only".into(),
+                approval_policy: "never".into(),
+                instructions: "Ask.".into(),
+            }),
+            // A transcript has names and no text.
+            collaboration_mode: Some(CollaborationMode {
+                mode: "pair".into(),
+                ..CollaborationMode::default()
+            }),
+            personality: Some(Personality { name: "warm".into(), ..Personality::default() }),
+            model: Some(Model { name: "m2".into(), ..Model::default() }),
+            ..current()
+        };
+        assert_eq!(found, expected);
+        // Only names are added to settings that are not sent now.
+        let found = Settings::of_turn(&other, &Settings::default());
+        let Settings { collaboration_mode, personality, model, .. } = expected;
+        let names = Settings { collaboration_mode, personality, model, ..Settings::default() };
+        assert_eq!(found, names);
+    }
+}

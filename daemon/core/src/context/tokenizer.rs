@@ -69,7 +69,7 @@ fn seam(text: &str) -> usize {
     }
     let end = text.floor_char_boundary(PIECE_BYTES);
     let from = end.saturating_sub(SEAM_BYTES);
-    let window = &text.as_bytes()[from..=end.min(text.len() - 1)];
+    let window = &text.as_bytes()[from..=end];
     let found =
         window.windows(2).rposition(|pair| pair[0].is_ascii_alphabetic() && pair[1] == b' ');
     found.map_or(end, |at| from + at + 1)
@@ -106,6 +106,13 @@ mod tests {
             assert_eq!(tokenizer.count(&text), whole, "{name}");
         }
         assert_eq!(pieces(&text).collect::<String>(), text);
+        let prose = "some long words that are never cut ".repeat(6_000);
+        let pieces: Vec<&str> = pieces(&prose).collect();
+        for seam in pieces.windows(2) {
+            let (end, start) = (&seam[0][seam[0].len() - 8..], &seam[1][..8]);
+            assert!(end.ends_with(|c: char| c != ' ') && start.starts_with(' '), "{end}|{start}");
+        }
+        assert_eq!(pieces.len(), prose.len().div_ceil(PIECE_BYTES));
     }
 
     #[test]

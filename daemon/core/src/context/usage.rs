@@ -80,6 +80,7 @@ mod tests {
         assert_eq!(kinds(used(89), None), [""; 0]);
         assert_eq!(kinds(used(90), None), ["over_trigger"]);
         assert_eq!(kinds(used(91), Some(200)), ["over_trigger", "limit_unreachable"]);
+        assert_eq!(kinds(used(95), None), ["over_trigger"], "it just fits");
         assert_eq!(kinds(used(96), None), ["over_window"]);
         assert_eq!(kinds(used(94), Some(0)), [""; 0], "switched off");
     }
@@ -88,12 +89,16 @@ mod tests {
     fn incoming_text_counts_before_the_request() {
         let sizes = Sizes { used: 80, incoming: 30, largest: 30, fixed: 5 };
         assert_eq!(kinds(sizes, None), ["over_window", "item_over_headroom"]);
+        let room = |incoming| Sizes { used: 20, incoming, largest: incoming, fixed: 15 };
+        assert_eq!(kinds(room(55), None), [""; 0], "it just fits");
+        assert_eq!(kinds(room(56), None), ["item_over_headroom"]);
     }
 
     #[test]
     fn an_item_larger_than_an_empty_window_is_reported() {
         let sizes = Sizes { used: 20, largest: 80, fixed: 15, ..Sizes::default() };
         assert_eq!(kinds(sizes, None), ["item_over_headroom"]);
-        assert_eq!(kinds(Sizes { largest: 70, ..sizes }, None), [""; 0]);
+        assert_eq!(kinds(Sizes { largest: 75, ..sizes }, None), [""; 0], "it just fits");
+        assert_eq!(kinds(Sizes { largest: 76, ..sizes }, None), ["item_over_headroom"]);
     }
 }

@@ -297,7 +297,8 @@ mod tests {
             };
             (of(known).tokens, of(known).origin)
         };
-        assert_eq!(held(271_000, "mystery"), (272_000, Origin::Fallback));
+        assert_eq!(held(272_000, "mystery"), (272_000, Origin::Fallback), "it is just full");
+        assert_eq!(held(272_001, "mystery"), (400_000, Origin::Observed));
         assert_eq!(held(554_508, "mystery"), (1_000_000, Origin::Observed));
         let observed = of(WindowSources { filled: Some(300_000), ..WindowSources::default() });
         assert!(!observed.is_known());
@@ -384,6 +385,45 @@ mod tests {
         });
         assert_eq!((window.trigger, window.limit_refused), (Some(90), Some(200)));
         assert_eq!(window.trigger_origin, Origin::Default);
+        for (limit, expected) in [(95, (Some(95), None)), (96, (Some(90), Some(96)))] {
+            let sources = WindowSources { asked: Some(100), ..WindowSources::default() };
+            let window = of(WindowSources { limit_asked: Some(limit), ..sources });
+            assert_eq!((window.trigger, window.limit_refused), expected, "{limit}");
+        }
+    }
+
+    #[test]
+    fn a_window_of_zero_is_none() {
+        let none = WindowSources {
+            asked: Some(0),
+            configured: Some(0),
+            reported: Some(0),
+            stated: Some(0),
+            agent_window: Some(0),
+            agent_compacted_at: Some(0),
+            ..WindowSources::default()
+        };
+        assert_eq!((of(none).tokens, of(none).origin), (FALLBACK_TOKENS, Origin::Fallback));
+        assert_eq!(of(none).trigger, Some(244_800));
+    }
+
+    #[test]
+    fn models_of_openai_are_known_by_their_names() {
+        for (name, is_their_own) in [
+            ("gpt-5.5", true),
+            ("openai/GPT-5", true),
+            ("codex-mini", true),
+            ("o3", true),
+            ("o4-mini", true),
+            ("gpt-oss-120b", false),
+            ("openai/gpt-oss-20b", false),
+            ("claude-opus-4-5", false),
+            ("mistral/codestral", false),
+            ("olmo", false),
+            ("", false),
+        ] {
+            assert_eq!(is_of_openai(name), is_their_own, "{name}");
+        }
     }
 
     #[test]

@@ -220,7 +220,7 @@ impl CompactionCosts {
             is_ours,
             tokens_before: announced.map_or(tokens_before, |known| known.input),
             tokens: tokens.or(announced).filter(|_| !is_ours),
-            duration_ms: reported.or(measured.filter(|_| at.ms > 0)),
+            duration_ms: reported.or(measured),
             after: WorkAfterCompaction::default(),
         });
         self.counted = None;
@@ -286,8 +286,7 @@ impl LastText {
     fn ends(&self, message: &str) -> bool {
         let message = message.trim_end();
         let summary = message.len().checked_sub(self.bytes).and_then(|at| message.get(at..));
-        self.bytes > 0
-            && summary.is_some_and(|summary| Digest128::of(summary.as_bytes()) == self.digest)
+        summary.is_some_and(|summary| Digest128::of(summary.as_bytes()) == self.digest)
     }
 }
 

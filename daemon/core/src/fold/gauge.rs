@@ -67,3 +67,92 @@ impl GaugedHistory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::fold::{Place, Source};
+
+    fn push(fold: &mut Fold, kind: &str, payload: &Value) {
+        let line = json!({ "type": kind, "payload": payload }).to_string();
+        let seq = fold.next_seq();
+        fold.line(Place { line: seq, offset: seq, bytes: line.len() as u64 }, line.as_bytes());
+    }
+
+    fn say(fold: &mut Fold, role: &str) {
+        let content = json!([{ "type": "input_text", "text": "some more words" }]);
+        let message = json!({ "type": "message", "role": role, "content": content });
+        push(fold, "response_item", &message);
+    }
+
+    fn model(fold: &mut Fold, name: &str) {
+        push(fold, "turn_context", &json!({ "model": name }));
+    }
+
+    fn thread() -> Fold {
+        let mut fold = Fold::new(Source::Codex);
+        model(&mut fold, "m1");
+        say(&mut fold, "user");
+        say(&mut fold, "assistant");
+        fold
+    }
+
+    #[test]
+    fn only_plausible_values_are_kept() {
+        for (window, fill, expected) in [
+            (Some(100), Some(40), Some((Some(100), Some(40)))),
+            (Some(100), Some(100), Some((Some(100), Some(100)))),
+            (Some(100), Some(101), Some((Some(100), None))),
+            (Some(100), None, Some((Some(100), None))),
+            (Some(0), Some(40), Some((None, Some(40)))),
+            (None, Some(1), Some((None, Some(1)))),
+            (Some(1), Some(0), Some((Some(1), None))),
+            (Some(0), Some(0), None),
+            (None, None, None),
+        ] {
+            let gauge = Gauge::of(&thread(), (window, fill), 7);
+            let found = gauge.as_ref().map(|gauge| (gauge.window, gauge.fill));
+            assert_eq!(found, expected, "{window:?} {fill:?}");
+            assert_eq!(gauge.map(|gauge| gauge.at_ms), expected.map(|_| 7));
+        }
+    }
+
+    #[test]
+    fn a_report_holds_for_its_model_and_history() {
+        let counted = json!({ "type": "token_count", "info": { "last_token_usage":
+            { "input_tokens": 900, "total_tokens": 950 } } });
+        let rolled_back = json!({ "type": "thread_rolled_back", "num_turns": 1 });
+        let compacted = json!({ "message": "the state", "replacement_history": [] });
+        type Change<'a> = &'a dyn Fn(&mut Fold);
+        let cases: [(&str, Change<'_>, bool); 6] = [
+            ("nothing new", &|_| {}, true),
+            ("more items", &|fold| say(fold, "user"), true),
+            ("another model", &|fold| model(fold, "m2"), false),
+            ("a count", &|fold| push(fold, "event_msg", &counted), false),
+            ("a rollback", &|fold| push(fold, "event_msg", &rolled_back), false),
+            (
+                "a compaction, after which it grew",
+                &|fold| {
+                    push(fold, "compacted", &compacted);
+                    (0..9).for_each(|_| say(fold, "user"));
+                },
+                false,
+            ),
+        ];
+        for (what, change, holds) in cases {
+            let mut fold = thread();
+            let gauge = Gauge::of(&fold, (Some(1_000), Some(500)), 0).unwrap();
+            let before = fold.visible().tokens();
+            change(&mut fold);
+            let grown = fold.visible().tokens().saturating_sub(before);
+            assert_eq!(gauge.fill_now(&fold), holds.then_some(500 + grown), "{what}");
+            let is_same = fold.head().model.as_deref() == Some("m1");
+            let window = gauge.window_of(fold.head().model.as_deref());
+            assert_eq!(window, is_same.then_some(1_000), "{what}");
+        }
+        let unfilled = Gauge::of(&thread(), (Some(1_000), None), 0).unwrap();
+        assert_eq!(unfilled.fill_now(&thread()), None);
+    }
+}

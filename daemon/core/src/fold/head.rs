@@ -109,6 +109,11 @@ mod tests {
             ("$skill-installer", "$skill-installer"),
             ("➜", "➜"),
             ("mail ada@host: hello", "mail ada@host: hello"),
+            ("ada@host: hello", "ada@host: hello"),
+            ("ada@example.com wrote to us", "ada@example.com wrote to us"),
+            ("ada@host$ or root@host#", "ada@host$ or root@host#"),
+            ("US$ or EUR", "US$ or EUR"),
+            ("note:$ is a prompt", "note:$ is a prompt"),
         ] {
             assert_eq!(title(request), expected, "{request}");
         }

@@ -270,7 +270,83 @@ mod tests {
     }
 
     #[test]
-    fn the_course_is_bounded_and_ends_near_the_present() {
+    fn the_window_and_its_largest_content_are_those_last_reported() {
+        let mut meter = Meter::default();
+        assert_eq!(
+            (meter.window(), meter.filled(), meter.agent_compacted_at()),
+            (None, None, None)
+        );
+        let usage = |window, total, compacted_at| rollout::Usage {
+            context_window: window,
+            total_tokens: total,
+            compacted_at,
+            ..rollout::Usage::default()
+        };
+        meter.item(1, 100, true);
+        for (what, usage, expected) in [
+            ("a first count", usage(Some(900), Some(400), None), (Some(900), Some(400), None)),
+            ("a smaller one", usage(None, Some(300), None), (Some(900), Some(400), None)),
+            ("no window", usage(Some(0), None, None), (Some(900), Some(400), None)),
+            (
+                "another window",
+                usage(Some(700), None, Some(650)),
+                (Some(700), Some(400), Some(650)),
+            ),
+            ("more", usage(Some(1), Some(500), None), (Some(1), Some(500), Some(650))),
+        ] {
+            meter.reported(2, usage);
+            let found = (meter.window(), meter.filled(), meter.agent_compacted_at());
+            assert_eq!(found, expected, "{what}");
+        }
+        assert_eq!(meter.report(), Some(Report { seq: 2, tokens: 500, estimated: 100 }));
+    }
+
+    #[test]
+    fn a_count_after_a_replaced_history_is_no_early_one() {
+        let mut compacted = Meter::default();
+        compacted.item(1, 1_000, false);
+        compacted.compacted(2, 1_000, 300);
+        compacted.reported(3, counted(9_000));
+        assert!(!compacted.is_early(), "it repeats the count before the compaction");
+        let mut rolled_back = Meter::default();
+        rolled_back.item(1, 1_000, true);
+        rolled_back.reported(2, counted(9_000));
+        rolled_back.rolled_back(3, 500, 1);
+        rolled_back.reported(4, counted(9_000));
+        assert!(!rolled_back.is_early(), "it repeats the count before the rollback");
+        let mut early = Meter::default();
+        early.item(1, 1_000, false);
+        early.reported(2, counted(9_000));
+        assert!(early.is_early(), "an old version counts before the answer");
+    }
+
+    #[test]
+    fn a_rollback_drops_the_count_and_the_turns() {
+        let mut meter = Meter::default();
+        for seq in [1, 3, 5] {
+            meter.begin_turn();
+            meter.item(seq, seq * 1_000, true);
+        }
+        meter.reported(6, counted(15_000));
+        assert_eq!((meter.turns(), meter.used(5_000)), (3, 15_000));
+        meter.rolled_back(7, 1_000, 2);
+        assert_eq!((meter.turns(), meter.report()), (1, None));
+        assert_eq!(meter.used(1_000), 11_000, "the estimate, and what it is short of");
+        let last = meter.points().last().copied();
+        assert_eq!(last, Some(Point { seq: 7, turn: 1, tokens: 11_000 }));
+    }
+
+    #[test]
+    fn the_newest_compactions_are_kept() {
+        let mut meter = Meter::default();
+        let kept = limits::COMPACTION_POINTS as u64;
+        (0..kept + 9).for_each(|seq| meter.compacted(seq, seq, 0));
+        let seqs: Vec<u64> = meter.compactions().map(|point| point.seq).collect();
+        assert_eq!(seqs, (9..kept + 9).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_course_is_bounded_even_and_reaches_from_the_start_to_the_present() {
         let mut meter = Meter::default();
         for seq in 0..100_000 {
             meter.item(seq, seq * 2, false);
@@ -279,5 +355,8 @@ mod tests {
         assert!(points.len() <= POINTS_MAX && points.len() > POINTS_MAX / 3, "{}", points.len());
         assert!(points.is_sorted_by_key(|point| point.seq));
         assert!(points.last().unwrap().seq > 98_000);
+        assert_eq!(points[0].seq, 0);
+        let widest = points.windows(2).map(|pair| pair[1].seq - pair[0].seq).max().unwrap();
+        assert!(widest <= 3 * 100_000 / points.len() as u64, "{widest}");
     }
 }

@@ -120,11 +120,36 @@ mod tests {
         assert_eq!(references.current(), None);
         references.roll_back(|seq| seq >= 4);
         assert_eq!(references.current(), Some(&in_folder("/a")), "it is taken back too");
+        references.record_settings(&in_folder("/c"));
+        references.item(8);
+        assert_eq!(references.current(), Some(&in_folder("/c")), "so new ones count again");
         references.compact(9, false);
-        references.compact(10, true);
+        references.roll_back(|seq| seq >= 10);
         references.record_settings(&in_folder("/b"));
-        references.item(11);
+        references.item(10);
+        assert_eq!(references.current(), None, "the compaction is not taken back");
+        references.compact(11, true);
+        references.record_settings(&in_folder("/b"));
+        references.item(12);
         assert_eq!(references.current(), Some(&in_folder("/b")), "the last one counts");
+    }
+
+    #[test]
+    fn names_that_are_too_long_are_not_kept() {
+        let named = |cwd: usize, model: usize| TurnSettings {
+            cwd: Some("c".repeat(cwd)),
+            model: Some("m".repeat(model)),
+            ..TurnSettings::default()
+        };
+        let (path, name) = (limits::PATH_BYTES, limits::NAME_BYTES);
+        for (cwd, model) in [(path, name), (path + 1, name), (path, name + 1)] {
+            let mut references = References::default();
+            references.record_settings(&named(cwd, model));
+            references.item(1);
+            let kept = references.current().unwrap();
+            assert_eq!(kept.cwd.is_some(), cwd <= path, "{cwd} bytes of a folder");
+            assert_eq!(kept.model.is_some(), model <= name, "{model} bytes of a model");
+        }
     }
 
     #[test]

@@ -281,6 +281,84 @@ mod tests {
     }
 
     #[test]
+    fn what_was_before_a_rolled_back_turn_is_as_it_was() {
+        let user = |tokens| Breakdown::of(ContextKind::User, tokens);
+        let mut visible = Visible::default();
+        visible.switch_model(1);
+        visible.add(1, &user(40));
+        assert_eq!(visible.largest(), Some((1, 40)));
+        visible.compact(3, Some(Replacement { items: 1, tokens: user(9) }), 0);
+        assert_eq!(visible.largest(), None, "the model no longer sees it");
+        visible.switch_model(4);
+        visible.add(4, &user(40));
+        visible.add(5, &user(30));
+        visible.begin_turn(6, 10);
+        visible.add(6, &user(10));
+        assert_eq!((visible.largest(), visible.model_switch()), (Some((4, 40)), Some(4)));
+        visible.compact(8, Some(Replacement { items: 1, tokens: user(5) }), 0);
+        assert!(!visible.can_put_back(3) && visible.can_put_back(8) && !visible.can_put_back(9));
+        visible.roll_back(10, 1);
+        assert!(visible.can_put_back(3) && !visible.can_put_back(8));
+        assert_eq!((visible.base(), visible.breakdown()), (Some(3), &user(79)));
+        assert_eq!(visible.largest(), None, "the compaction removed it");
+        visible.switch_model(11);
+        visible.add(11, &user(20));
+        visible.begin_turn(12, 10);
+        visible.add(12, &user(10));
+        visible.roll_back(14, 1);
+        assert_eq!((visible.largest(), visible.model_switch()), (Some((11, 20)), Some(11)));
+        visible.begin_turn(15, 10);
+        visible.add(15, &user(90));
+        assert_eq!(visible.largest(), Some((15, 90)));
+        visible.roll_back(16, 1);
+        assert_eq!(visible.largest(), None, "the next one is not known");
+    }
+
+    #[test]
+    fn a_compaction_that_was_forgotten_cannot_be_undone() {
+        let mut visible = Visible::default();
+        visible.compact(1, None, 0);
+        visible.begin_turn(2, 10);
+        (3..4 + REPLACED as u64).for_each(|line| visible.compact(line, None, 0));
+        visible.roll_back(100, 1);
+        assert_eq!(visible.base(), Some(1));
+        assert!(!visible.can_put_back(1) && !visible.put_back(1));
+        assert_eq!(visible.grown(), None);
+    }
+
+    #[test]
+    fn lines_that_were_rolled_back_stay_hidden() {
+        let mut visible = Visible::default();
+        // The only turn is rolled back, then the last of two, then the last two of three.
+        for (turns, undone) in [(1, 1), (2, 1), (3, 2)] {
+            let at = turns * 10;
+            (0..turns).for_each(|turn| visible.begin_turn(at + turn, 1));
+            visible.roll_back(at + 5, undone);
+        }
+        let shown: Vec<u64> = (0..40).filter(|seq| visible.holds(*seq)).collect();
+        let hidden = [10..15, 21..25, 31..35].map(|span| span.collect::<Vec<u64>>()).concat();
+        assert_eq!(shown, (0..40).filter(|seq| !hidden.contains(seq)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn spans_of_hidden_lines_are_bounded() {
+        let mut rolled_back = Visible::default();
+        for at in (0..2_000).step_by(10) {
+            (0..3).for_each(|turn| rolled_back.begin_turn(at + turn, 1));
+            rolled_back.roll_back(at + 5, 2);
+        }
+        let mut put_back = Visible::default();
+        for line in 0..200 {
+            put_back.compact(line, None, 0);
+            assert!(put_back.put_back(line));
+        }
+        for (visible, newest) in [(rolled_back, 1_991), (put_back, 199)] {
+            assert_eq!(visible.voids.len(), VOIDS);
+            assert!(visible.is_taken_back(newest), "the newest are kept");
+        }
+    }
+
+    #[test]
     fn undoing_a_compaction_keeps_what_came_after_it() {
         let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();

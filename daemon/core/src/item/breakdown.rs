@@ -77,6 +77,8 @@ mod tests {
         sum.add(&Breakdown::of(ContextKind::Images, 4));
         sum.add(&Breakdown::of(ContextKind::User, 5));
         assert_eq!(sum.total(), 12);
+        let of = [ContextKind::User, ContextKind::Images, ContextKind::Other];
+        assert_eq!(of.map(|kind| sum.get(kind)), [8, 4, 0]);
         assert_eq!(
             sum.entries().collect::<Vec<_>>(),
             [(ContextKind::User, 8), (ContextKind::Images, 4)]

@@ -152,6 +152,61 @@ mod tests {
     }
 
     #[test]
+    fn a_compaction_and_the_time_of_a_line_are_read() {
+        let compacted = r#"{"timestamp":"2026-03-02T09:15:00.000Z","type":"compacted","payload":{"message":"the state"}}"#;
+        let at = Some(1_772_442_900_000);
+        let searched = read(Source::Codex, ItemKind::Compaction, compacted.as_bytes()).unwrap();
+        assert_eq!((searched.text.as_str(), searched.at_ms), ("the state", at));
+        assert_eq!(at_ms(Source::Codex, compacted.as_bytes()), at);
+        assert_eq!(at_ms(Source::Codex, compacted.replace("2026", "last").as_bytes()), None);
+    }
+
+    #[test]
+    fn our_text_is_left_out_except_where_the_agent_repeats_it() {
+        let view = "[SESSION_CHECKPOINT v1]\n- the parser is fixed";
+        for (kind, role, expected) in [
+            (ItemKind::UserMessage, "user", None),
+            (ItemKind::Context, "developer", None),
+            (ItemKind::AssistantMessage, "assistant", Some(view)),
+        ] {
+            let payload = serde_json::json!({"type": "message", "role": role, "content": view});
+            assert_eq!(found(kind, &payload.to_string()).as_deref(), expected, "{role}");
+        }
+    }
+
+    #[test]
+    fn each_kind_is_indexed_within_its_bound() {
+        let words = "word ".repeat(20_000);
+        for (kind, bytes) in [
+            (ItemKind::UserMessage, limits::SEARCHED_MESSAGE_BYTES),
+            (ItemKind::AssistantMessage, limits::SEARCHED_MESSAGE_BYTES),
+            (ItemKind::Context, limits::SEARCHED_CONTEXT_BYTES),
+        ] {
+            let payload = serde_json::json!({"type": "message", "role": "user", "content": words});
+            assert_eq!(found(kind, &payload.to_string()).unwrap(), words[..bytes], "{kind:?}");
+        }
+        let call = serde_json::json!({"type": "function_call", "name": "x", "call_id": "c",
+            "arguments": serde_json::json!({ "cmd": words }).to_string()});
+        let called = found(ItemKind::ToolCall, &call.to_string()).unwrap();
+        assert_eq!(called.len(), limits::SEARCHED_CALL_BYTES);
+    }
+
+    #[test]
+    fn an_output_is_indexed_whole_or_by_two_thirds_from_its_beginning() {
+        let output = |words: &str| {
+            let payload = serde_json::json!({"type": "function_call_output", "output": words});
+            found(ItemKind::ToolOutput, &payload.to_string()).unwrap()
+        };
+        let (all, margin) = (limits::SEARCHED_OUTPUT_BYTES, limits::SEARCHED_MARGIN_BYTES);
+        let words = "word ".repeat(all);
+        let fits = &words[..all + 2 * margin];
+        assert_eq!(output(fits), fits);
+        let kept = output(&words[..=all + 2 * margin]);
+        let (head, tail) = kept.split_once("\n…\n").unwrap();
+        assert_eq!((head.len(), tail.len()), (all * 2 / 3, all / 3));
+    }
+
+    #[test]
     fn a_long_output_is_indexed_by_both_ends_without_secrets() {
         let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
         let text = format!("begin API={secret} {} the end {secret}", "word ".repeat(20_000));

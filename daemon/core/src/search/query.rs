@@ -307,6 +307,8 @@ mod tests {
             assert_eq!(Query::parse(text), Err(error), "{text}");
         }
         assert_eq!(Query::parse(&"w ".repeat(limits::QUERY_TERMS + 1)), Err(QueryError::TooLong));
-        assert_eq!(Query::parse(&"w".repeat(1_025)), Err(QueryError::TooLong));
+        assert_eq!(Query::parse(&"w".repeat(limits::QUERY_BYTES + 1)), Err(QueryError::TooLong));
+        let longest = ["w ".repeat(limits::QUERY_TERMS), "w".repeat(limits::QUERY_BYTES)];
+        assert!(longest.iter().all(|text| Query::parse(text).is_ok()));
     }
 }

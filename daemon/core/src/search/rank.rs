@@ -134,6 +134,22 @@ mod tests {
         );
         assert_eq!(order(vec![candidate(1, user, 0, 0.0), candidate(2, user, now, 0.0)]), [2, 1]);
         assert_eq!(order(vec![candidate(1, user, now, f64::NAN)]), [1]);
+        // A better match of an output ranks below the person's own words, a much better one above.
+        for (relevance, expected) in [(2.0, [2, 1]), (3.0, [1, 2])] {
+            let both = vec![candidate(1, output, now, relevance), candidate(2, user, now, 1.0)];
+            assert_eq!(order(both), expected, "{relevance}");
+        }
+    }
+
+    #[test]
+    fn a_hit_loses_at_most_half_of_its_score_with_age() {
+        let now = 50_000 * DAY_MS;
+        for (days, expected) in
+            [(-1, 1.0), (0, 1.0), (30, 0.75), (90, 0.625), (270, 0.55), (50_000, 0.5)]
+        {
+            let found = freshness(now - days * DAY_MS, now);
+            assert!((found - expected).abs() < 0.001, "{days} days: {found}");
+        }
     }
 
     #[test]

@@ -178,6 +178,25 @@ mod tests {
     }
 
     #[test]
+    fn a_match_that_is_longer_than_the_bound_is_shown_whole() {
+        let apart = format!("dead{}lock", " ".repeat(limits::SNIPPET_BYTES));
+        assert_eq!(shown(&apart, "\"dead lock\""), "[dead lock]");
+        let behind = format!("{}{apart}{}", "a ".repeat(900), " b".repeat(900));
+        let line = shown(&behind, "\"dead lock\"");
+        assert!(line.contains(" a [dead lock]"), "{line}");
+    }
+
+    #[test]
+    fn a_snippet_begins_with_a_whole_word() {
+        for length in 3..30 {
+            let word = format!("{}z", "a".repeat(length));
+            let line = shown(&format!("{} needle", format!("{word} ").repeat(200)), "needle");
+            assert!(line.starts_with(&format!("… {word} ")), "{length}: {line}");
+            assert!(line.ends_with("[needle]"), "{length}: {line}");
+        }
+    }
+
+    #[test]
     fn the_part_with_the_most_terms_is_shown_within_the_bound() {
         let text = format!("one {} one and two {}", "filler ".repeat(500), "end ".repeat(500));
         let line = shown(&text, "one two");

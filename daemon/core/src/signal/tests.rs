@@ -126,6 +126,23 @@ fn a_commit_beside_a_patch_in_one_script_counts() {
     check("", 0, &[]);
 }
 
+/// An MCP server states no exit status; a command whose status is not known may have failed.
+#[test]
+fn an_answer_without_a_status_counts_only_for_a_tool() {
+    let answers = |tool: &str, arguments: &serde_json::Value, output: &str| {
+        let call = json!({"type":"function_call","name":tool,"call_id":"c",
+            "arguments":arguments.to_string()});
+        let output = json!({"type":"function_call_output","call_id":"c","output":output});
+        present(&[user("go"), call, output])
+    };
+    let (tool, title) = ("mcp__github__create_pull_request", json!({ "title": "x" }));
+    assert_eq!(answers(tool, &title, "#7"), [Boundary::PrCheckpoint]);
+    assert_eq!(answers(tool, &title, "aborted"), []);
+    assert_eq!(answers("mcp__github__get_pull_request", &title, "#7"), []);
+    let commit = json!({ "cmd": "git commit -m x" });
+    assert_eq!(answers("exec_command", &commit, "hooks ran"), []);
+}
+
 #[test]
 fn a_command_without_an_outcome_does_not_count() {
     let items = [user("go"), ran("git commit -m x", 0, "")[0].clone()];
@@ -156,6 +173,29 @@ fn a_background_command_counts_by_its_polled_outcome() {
         let mut items = begun();
         items.extend([asks("d", 72_650), runs("d"), asks("e", session), ended("e", code)]);
         assert_eq!(present(&items), expected, "{session} {code}");
+    }
+}
+
+#[test]
+fn an_agent_works_from_its_call_to_its_message() {
+    let says = json!({"type":"message","role":"assistant",
+        "content":[{"type":"output_text","text":"Done."}]});
+    let [call, answer] = ran("just test", 0, "ok");
+    let done = json!({"type":"task_complete"});
+    let lines = [
+        (user("go"), false),
+        (call.clone(), true),
+        (answer, true),
+        (says, false),
+        (call.clone(), true),
+        (done, false),
+        (user("go on"), false),
+        (call, true),
+        (user("wait"), false),
+    ];
+    for end in 1..=lines.len() {
+        let items: Vec<_> = lines[..end].iter().map(|(item, _)| item.clone()).collect();
+        assert_eq!(fold(&items).signals().works(), lines[end - 1].1, "after {end} lines");
     }
 }
 

@@ -401,3 +401,6 @@ fn fetches(command: &Command) -> bool {
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
+
+#[cfg(test)]
+mod tests;

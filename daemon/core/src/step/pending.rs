@@ -153,3 +153,6 @@ impl Pending {
         self.waiting.iter().map(|waiting| waiting.call.bytes()).sum()
     }
 }
+
+#[cfg(test)]
+mod tests;

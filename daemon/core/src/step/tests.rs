@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::checkpoint::commands::CommandOutcome;
 use crate::fold::{Fold, Place, Source};
+use crate::limits;
 use crate::memory::RolloutMemory;
 use crate::memory::extract::{Extractor, ThreadRef};
 use crate::memory::own::Own;
@@ -172,6 +173,104 @@ fn a_patch_that_the_harness_reports_is_one_change() {
 }
 
 #[test]
+fn a_change_that_only_the_harness_reports_is_known() {
+    let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** End Patch";
+    let report = |id: &str, success: bool| {
+        event(&json!({ "type": "patch_apply_end", "call_id": id, "success": success,
+            "changes": { "/w/src/a.rs": { "type": "update" } } }))
+    };
+    let call = called("p", "apply_patch", &json!({ "input": patch }));
+    for (what, lines, changes) in [
+        ("a call without an answer", vec![call.clone(), report("p", true)], Some(1)),
+        ("a call that failed", vec![call.clone(), report("p", false)], None),
+        ("code that has no call", vec![report("n", true)], Some(1)),
+        ("both forms of the report", vec![report("n", true), report("n", true)], Some(1)),
+        ("two changes", vec![call, report("p", true), report("n", true)], Some(2)),
+    ] {
+        let mut whole = vec![codex("session_meta", &json!({ "id": "t", "cwd": "/w" })), asked("x")];
+        whole.extend(lines);
+        let folded = Folded::of(Source::Codex, &whole);
+        let state = folded.fold.checkpoint();
+        assert_eq!(state.files.get("/w/src/a.rs").map(|file| file.changes), changes, "{what}");
+    }
+}
+
+#[test]
+fn a_script_reads_files_relative_to_where_it_runs() {
+    for (script, workdir, path) in [
+        ("cat a.rs", None, "/w/a.rs"),
+        ("cat a.rs", Some("/v/x"), "/v/x/a.rs"),
+        ("cat a.rs", Some("x"), "/w/x/a.rs"),
+        ("cd sub && cat a.rs", None, "/w/sub/a.rs"),
+        ("cd sub && cat a.rs", Some("/v/x/"), "/v/x/sub/a.rs"),
+        ("cd /u && cat a.rs", Some("/v/x"), "/u/a.rs"),
+    ] {
+        let arguments = json!({ "cmd": script, "workdir": workdir });
+        let meta = codex("session_meta", &json!({ "id": "t", "cwd": "/w" }));
+        let lines = [meta, asked("look"), called("a", "exec_command", &arguments)];
+        let folded = Folded::of(Source::Codex, &lines);
+        let keys: Vec<_> = folded.fold.checkpoint().files.iter().map(|(key, _)| key).collect();
+        assert!(keys.contains(&path), "{script} in {workdir:?}: {keys:?}");
+    }
+}
+
+#[test]
+fn a_shell_stays_in_the_folder_it_entered() {
+    let mut lines = vec![claude("user", 0, &json!({ "role": "user", "content": "look" }), None)];
+    let long = format!("/{}", "x".repeat(limits::PATH_BYTES));
+    // Without a folder the shell is where it was; one that is too long to keep is not known.
+    let folders = [
+        ("/w/sub", "/w/sub/f1.rs"),
+        ("", "/w/sub/f2.rs"),
+        ("/w", "/w/f3.rs"),
+        (long.as_str(), "/w/f4.rs"),
+    ];
+    for (number, (folder, _)) in (1..).zip(folders) {
+        let script = json!({ "command": format!("cat f{number}.rs") });
+        let mut call = uses(number, &format!("c{number}"), "Bash", &script);
+        call["cwd"] = json!(Some(folder).filter(|folder| !folder.is_empty()));
+        lines.push(call);
+    }
+    let folded = Folded::of(Source::Claude, &lines);
+    let keys: Vec<_> = folded.fold.checkpoint().files.iter().map(|(key, _)| key).collect();
+    for (_, path) in folders {
+        assert!(keys.contains(&path), "{path}: {keys:?}");
+    }
+}
+
+#[test]
+fn another_agents_message_is_a_request_and_reasoning_is_none() {
+    let says = |words: &str| {
+        let content = json!([{ "type": "output_text", "text": words }]);
+        codex(
+            "response_item",
+            &json!({ "type": "message", "role": "assistant", "content": content }),
+        )
+    };
+    let thinks = |words: &str| {
+        let summary = json!([{ "type": "summary_text", "text": words }]);
+        codex("response_item", &json!({ "type": "reasoning", "summary": summary }))
+    };
+    let sent = |content: &str| {
+        says(
+            &json!({ "author": "/lead", "recipient": "/lead/a", "other_recipients": [],
+            "content": content, "trigger_turn": true })
+            .to_string(),
+        )
+    };
+    let escaped = "Fix the parser:\nalways use \"tabs\" in this repository";
+    let lines = [sent(escaped), thinks("**Reading the grammar**"), thinks(""), sent("Go on")];
+    let folded = Folded::of(Source::Codex, &lines[..3]);
+    let request = folded.fold.checkpoint().requests.active().unwrap();
+    assert_eq!((request.text.as_str(), request.bytes), (escaped, escaped.len() as u64));
+    let briefing = serde_json::to_string(&folded.fold.checkpoint().briefing).unwrap();
+    assert!(briefing.contains("Reading the grammar"), "{briefing}");
+    assert!(!folded.learned().contains("tabs"), "no person said it: {}", folded.learned());
+    let folded = Folded::of(Source::Codex, &lines);
+    assert_eq!(folded.fold.checkpoint().requests.all().len(), 2);
+}
+
+#[test]
 fn files_behind_wrappers_are_read() {
     for script in [
         "sudo -u dev cat src/a.rs",
@@ -235,7 +334,14 @@ fn a_background_shell_of_claude_code_ends_when_polled() {
             CommandOutcome::Running,
         ),
         ("KillShell", json!({ "shell_id": "b1" }), "killed b1", CommandOutcome::Unknown),
+        ("KillShell", json!({ "shell_id": "b1" }), &ended, CommandOutcome::Unknown),
         ("TaskOutput", json!({ "task_id": "other" }), &ended, CommandOutcome::Running),
+        (
+            "TaskOutput",
+            json!({ "task_id": "b1" }),
+            "<tool_use_error>Task is locked</tool_use_error>",
+            CommandOutcome::Running,
+        ),
     ] {
         let mut lines = begun.to_vec();
         lines.extend([uses(3, "p", tool, &input), result(4, "p", printed, json!({}))]);
@@ -315,9 +421,36 @@ fn messages_kept_after_our_briefing_count_once() {
     assert_eq!(restored.commands(), once.commands());
     assert_eq!(restored.fold.checkpoint().requests, once.fold.checkpoint().requests);
 
-    let mut goes_on = again;
-    goes_on.push(written(6, "user", &json!("now the lexer")));
-    let goes_on = Folded::of(Source::Claude, &goes_on);
-    let active = goes_on.fold.checkpoint().requests.active().map(|it| it.text.clone());
-    assert_eq!(active.as_deref(), Some("now the lexer"));
+    let mut timeless = written(6, "user", &json!("now the lexer"));
+    timeless.as_object_mut().unwrap().remove("timestamp");
+    let summary = |second: u32| {
+        let mut line = written(second, "user", &json!("The parser is fixed, the lexer is next."));
+        line["isCompactSummary"] = json!(true);
+        line
+    };
+    let asks = |second: u32| written(second, "user", &json!("now the lexer"));
+    for (what, after) in [
+        ("later", vec![asks(6)]),
+        ("at the same time as the briefing", vec![asks(5)]),
+        ("without a time", vec![timeless]),
+        ("the agent compacted again and its clock went back", vec![summary(8), asks(7)]),
+    ] {
+        let goes_on = Folded::of(Source::Claude, &[&again[..], &after].concat());
+        let active = goes_on.fold.checkpoint().requests.active().map(|it| it.text.clone());
+        assert_eq!(active.as_deref(), Some("now the lexer"), "{what}");
+    }
+}
+
+#[test]
+fn a_briefing_of_ours_is_not_recorded_again() {
+    let view = "The conversation so far was compacted. Below is a briefing.\n\n[SESSION_CHECKPOINT v1]\n\
+                The cause: the parser drops the last line.";
+    let own = "The cause: the parser drops the last line. It must be fixed.";
+    for (what, words, is_recorded) in [("ours", view, false), ("the agent's", own, true)] {
+        let mut line = written(5, "user", &json!(words));
+        line["isCompactSummary"] = json!(true);
+        let folded = Folded::of(Source::Claude, &[written(1, "user", &json!("fix it")), line]);
+        let briefing = serde_json::to_string(&folded.fold.checkpoint().briefing).unwrap();
+        assert_eq!(briefing.contains("drops the last line"), is_recorded, "{what}: {briefing}");
+    }
 }

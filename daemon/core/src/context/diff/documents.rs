@@ -68,8 +68,13 @@ mod tests {
 
     #[test]
     fn mentions_in_messages_are_ignored() {
-        let mut shown = ShownDocuments::default();
+        let known = ShownDocuments { agents_md: Some("Run.".into()), memory: Some("Tabs.".into()) };
+        let mut shown = known.clone();
         for item in [
+            r#"{"type":"message","role":"user","content":"why <INSTRUCTIONS>\nx\n</INSTRUCTIONS>?"}"#,
+            r#"{"type":"message","role":"user","content":"no document"}"#,
+            r#"{"type":"message","role":"developer","content":"a <memory>\nx\n</memory>"}"#,
+            r#"{"type":"message","role":"developer","content":"no document"}"#,
             r#"{"type":"message","role":"user","content":"<memory>\nx\n</memory>"}"#,
             r##"{"type":"message","role":"assistant","content":"# AGENTS.md instructions for /w\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"}"##,
             r#"{"type":"function_call_output","call_id":"c","output":"x"}"#,
@@ -77,6 +82,6 @@ mod tests {
         ] {
             shown.read(item);
         }
-        assert_eq!(shown, ShownDocuments::default());
+        assert_eq!(shown, known);
     }
 }

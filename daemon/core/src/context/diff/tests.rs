@@ -58,6 +58,9 @@ fn without_a_reference_everything_is_sent_in_order() {
     assert_eq!(names, expected);
     let roles: Vec<_> = injection.items.iter().map(|item| item["role"].clone()).collect();
     assert_eq!(roles, ["developer", "user"]);
+    let words = serde_json::to_string(&injection.items).unwrap();
+    assert!(words.contains("Approval policy: on-request"), "{words}");
+    assert!(words.contains("Ask before you leave the folder."), "{words}");
     assert_eq!(diff(None, &Settings::default(), OptIn::default()).items, [Value::Null; 0]);
 }
 

@@ -43,7 +43,7 @@ fn replace(item: &str, sentence: &str) -> Option<String> {
         is_image.then(|| text.clone())
     };
     object::with(item, |key, value| match key {
-        "content" | "output" if value.starts_with('[') => object::elements(value, part),
+        "content" | "output" => object::elements(value, part),
         _ => None,
     })
 }

@@ -52,11 +52,58 @@ fn orphans_are_removed_and_a_servers_search_result_stays() {
         item("computer_call", "c"),
         json!({"type": "function_call_output", "output": "no id"}),
         json!({"type": "local_shell_call", "call_id": null}),
+        json!({"type": "function_call", "name": "no id"}),
     ];
     let (items, changes) = normal(&given, &Options::default());
     assert_eq!(items, [server, nameless, given[6].clone()]);
-    assert_eq!(changes.iter().map(|change| change.1).collect::<Vec<_>>(), [0, 1, 4, 5]);
+    assert_eq!(changes.iter().map(|change| change.1).collect::<Vec<_>>(), [0, 1, 4, 5, 7]);
     assert_eq!(changes[2].0, ChangeKind::OrphanCallRemoved);
+    assert_eq!(changes[4].0, ChangeKind::OrphanCallRemoved);
+}
+
+#[test]
+fn an_approval_answers_the_request_that_has_its_id() {
+    let request = |id: &str| json!({"type": "mcp_approval_request", "id": id, "name": "x"});
+    let response = |id: &str| json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": true});
+    let pair = [request("a"), response("a")];
+    assert_eq!(normal(&pair, &Options::default()), (pair.to_vec(), vec![]));
+    for (what, given, rest, change) in [
+        (
+            "no response",
+            [request("b"), pair[0].clone(), pair[1].clone()],
+            1..3,
+            (ChangeKind::OrphanCallRemoved, 0),
+        ),
+        (
+            "no request",
+            [pair[0].clone(), pair[1].clone(), response("b")],
+            0..2,
+            (ChangeKind::OrphanOutputRemoved, 2),
+        ),
+        (
+            "twice",
+            [pair[0].clone(), pair[0].clone(), pair[1].clone()],
+            1..3,
+            (ChangeKind::DuplicateCallRemoved, 1),
+        ),
+    ] {
+        let (items, changes) = normal(&given, &Options::default());
+        assert_eq!((items.as_slice(), changes.as_slice()), (&given[rest], &[change][..]), "{what}");
+    }
+    for index in [0, 1] {
+        let options = Options { remove: vec![index], ..Options::default() };
+        assert_eq!(normal(&pair, &options).0, [Value::Null; 0], "each goes with the other");
+    }
+}
+
+#[test]
+fn a_change_names_the_call_it_is_about() {
+    let call = item("function_call", "c").to_string();
+    let ghost = json!({"type": "ghost_snapshot"}).to_string();
+    let approval = json!({"type": "mcp_approval_request", "id": "a"}).to_string();
+    let made = normalize(&[call.as_str(), &ghost, &approval], &Options::default());
+    let named: Vec<_> = made.changes.iter().map(|change| change.call_id.as_deref()).collect();
+    assert_eq!(named, [Some("c"), None, Some("a")]);
 }
 
 #[test]
@@ -91,6 +138,30 @@ fn an_item_id_occurs_once() {
 }
 
 #[test]
+fn an_item_that_needs_its_id_keeps_it_and_occurs_once() {
+    let image =
+        |result: &str| json!({"type": "image_generation_call", "id": "i", "result": result});
+    let (items, changes) = normal(&[image("a"), image("b"), user("x")], &Options::default());
+    assert_eq!(items, [image("a"), user("x")]);
+    assert_eq!(changes, [(ChangeKind::DuplicateItemRemoved, 1)]);
+}
+
+#[test]
+fn only_repeated_items_without_a_pair_are_removed() {
+    let call = json!({"type": "function_call", "id": "f", "call_id": "c"});
+    let output = item("function_call_output", "c");
+    let again = [call.clone(), output.clone(), call.clone(), output.clone()];
+    let (items, changes) = normal(&again, &Options::default());
+    assert_eq!(items, [call, output.clone(), item("function_call", "c"), output]);
+    assert_eq!(changes, [(ChangeKind::IdRemoved, 2)], "its call id was free again");
+    let message = json!({"type": "message", "role": "user", "id": "m", "content": "a"});
+    let options = Options { remove: vec![0], ..Options::default() };
+    let (items, changes) = normal(&[message.clone(), message.clone()], &options);
+    assert_eq!(items, [message]);
+    assert_eq!(changes, [(ChangeKind::Removed, 0)], "the other is the only one left");
+}
+
+#[test]
 fn removing_an_item_removes_its_counterpart() {
     for (call, output) in [
         ("function_call", "function_call_output"),
@@ -118,7 +189,13 @@ fn images_become_a_sentence_for_a_model_without_vision() {
     let (items, changes) = normal(&given, &Options { without_images: true, ..Options::default() });
     assert_eq!(items[0]["content"][1], json!({"type": "input_text", "text": sentence}));
     assert_eq!(items[2]["output"][0]["text"], sentence);
-    assert_eq!(items[3]["result"], "");
+    let empty = json!({"type": "image_generation_call", "id": "i", "result": ""});
+    assert_eq!(items[3], empty, "it keeps the rest");
+    let mention = json!({"type": "message", "role": "user", "content": [
+        {"type": "input_text", "text": "what does image_generation_call do?"}, image]});
+    let without = Options { without_images: true, ..Options::default() };
+    let (mentioned, _) = normal(&[mention, empty.clone()], &without);
+    assert_eq!((&mentioned[0]["content"][1]["text"], &mentioned[1]), (&json!(sentence), &empty));
     assert_eq!(changes.len(), 3);
     assert_eq!(normal(&given, &Options::default()).1, [], "kept otherwise");
 }
@@ -132,8 +209,16 @@ fn only_the_newest_output_is_repaired_and_never_an_image_of_the_person() {
     let (items, changes) = normal(&pair, &repair);
     assert_eq!(items[1]["output"][0], json!({"type": "input_text", "text": "Invalid image"}));
     assert_eq!(changes, [(ChangeKind::ImagesRepaired, 1)]);
-    let asked = [pair[0].clone(), pair[1].clone(), user("what is this?")];
-    assert_eq!(normal(&asked, &repair).1, []);
+    let shown = json!({"type": "message", "role": "user", "content": [image]});
+    for request in [user("what is this?"), shown.clone()] {
+        let asked = [pair[0].clone(), pair[1].clone(), request];
+        assert_eq!(normal(&asked, &repair).1, []);
+    }
+    let said = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]});
+    let reasoning = json!({"type": "reasoning", "encrypted_content": "x"});
+    let later = [shown.clone(), pair[0].clone(), pair[1].clone(), said, reasoning];
+    let (items, changes) = normal(&later, &repair);
+    assert_eq!((&items[0], changes), (&shown, vec![(ChangeKind::ImagesRepaired, 2)]));
 }
 
 #[test]
@@ -155,6 +240,7 @@ fn request_input_has_only_known_kinds_and_valid_unicode() {
         r#"{"type":"reasoning","summary":[],"encrypted_content":null}"#,
         r#"{"type":"reasoning","encrypted_content":"sealed"}"#,
         r#"{"type":"function_call","call_id":"c","name":"x","arguments":"{}"}"#,
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"a \ud83d\ude00 b"}]}"#,
     ];
     let raw: Vec<_> =
         items.iter().map(|item| RawValue::from_string((*item).to_owned()).unwrap()).collect();
@@ -164,5 +250,6 @@ fn request_input_has_only_known_kinds_and_valid_unicode() {
     assert_eq!(sent[2].get(), items[5]);
     assert_eq!(sent[3].get(), items[6]);
     assert!(sent[4].get().contains("aborted"));
-    assert_eq!(sent.len(), 5);
+    assert_eq!(sent[5].get(), items[7], "a whole pair is legal");
+    assert_eq!(sent.len(), 6);
 }

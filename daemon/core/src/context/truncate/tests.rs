@@ -69,6 +69,27 @@ fn parts_share_one_budget_and_images_are_free() {
 }
 
 #[test]
+fn parts_after_a_budget_of_lines_and_bytes_are_omitted() {
+    let text = |words: &str| json!({ "type": "input_text", "text": words });
+    for (what, lines, bytes, kept) in [
+        ("both last", 9, 99, 3),
+        ("the lines are used up", 2, 99, 1),
+        ("the bytes are used up", 9, 4, 1),
+        ("one line is left", 3, 99, 2),
+        ("one byte is left", 9, 5, 2),
+    ] {
+        let mut parts = vec![text("a\nb\n"), text("c"), text("d")];
+        let policy = Policy::LinesAndBytes { lines, bytes };
+        assert_eq!(truncate_parts(&mut parts, policy), 3 - kept, "{what}");
+        let omitted = format!("[omitted {} text items ...]", 3 - kept);
+        let mut expected = vec![text("a\nb\n"), text("c"), text("d")];
+        expected.truncate(usize::try_from(kept).unwrap());
+        expected.extend((kept < 3).then(|| text(&omitted)));
+        assert_eq!(parts, expected, "{what}");
+    }
+}
+
+#[test]
 fn merged_parts_are_one_text_before_the_images() {
     let image = json!({ "type": "input_image", "image_url": "data:image/png;base64,AAAA" });
     let text = |words: &str| json!({ "type": "input_text", "text": words });

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CompactionBill, CompactionCosts, RequestTokens};
 use crate::fold::{Fold, Place, Source};
+use crate::limits;
 use crate::rollout::contextual::{CHECKPOINT_OPENING, VIEW_HEADER};
 
 fn folded(source: Source, lines: &[Value]) -> CompactionCosts {
@@ -96,6 +97,34 @@ fn the_request_of_a_compaction_is_told_from_those_around_it() {
             None,
         ),
         (
+            "the agent asks its model again after an answer",
+            vec![
+                assistant(5_000, "Done."),
+                codex(8_000, "turn_context", &json!({ "model": "m" })),
+                compacted(9_000, ""),
+            ],
+            None,
+            Some(1_000),
+        ),
+        (
+            "a line without a time does not hide the one before",
+            vec![json!({ "type": "reasoning", "summary": [] }), compacted(6_000, "")],
+            None,
+            Some(4_900),
+        ),
+        (
+            "the compaction has no time",
+            vec![json!({ "type": "compacted", "payload": { "message": "" } })],
+            None,
+            None,
+        ),
+        (
+            "its words were never shown, and no count came early",
+            vec![compacted(6_000, summary)],
+            None,
+            Some(4_900),
+        ),
+        (
             "the harness says how long it took",
             vec![
                 compacted(6_000, ""),
@@ -115,6 +144,27 @@ fn the_request_of_a_compaction_is_told_from_those_around_it() {
         assert_eq!(compaction.tokens, expected, "{what}");
         assert_eq!(compaction.duration_ms, duration_ms, "{what}");
         assert!(!compaction.is_ours, "{what}");
+    }
+}
+
+#[test]
+fn a_request_without_a_time_has_no_duration() {
+    let mut ask = asked(0, "fix it");
+    ask.as_object_mut().unwrap().remove("timestamp");
+    let bill = folded(Source::Codex, &[ask, compacted(6_000, "")]);
+    assert_eq!(only(&bill).duration_ms, None);
+}
+
+#[test]
+fn the_harness_reports_a_compaction_within_a_few_lines() {
+    let completed = json!({ "type": "item_completed", "item": { "type": "ContextCompaction" },
+        "started_at_ms": 1_000, "completed_at_ms": 3_500 });
+    for (between, duration_ms) in [(0, 2_500), (15, 2_500), (16, 4_900)] {
+        let passed = vec![codex(6_000, "world_state", &json!({})); between];
+        let report = vec![codex(6_001, "event_msg", &completed)];
+        let lines = [work(), vec![compacted(6_000, "")], passed, report].concat();
+        let bill = folded(Source::Codex, &lines);
+        assert_eq!(only(&bill).duration_ms, Some(duration_ms), "after {between} lines");
     }
 }
 
@@ -170,6 +220,66 @@ fn claude_reports_a_compaction_ahead_of_it() {
 }
 
 #[test]
+fn compactions_of_claude_that_follow_each_other_have_their_own_reports() {
+    let boundary = |tokens: u64, duration: u64| {
+        json!({ "type": "system", "subtype": "compact_boundary", "sessionId": "s",
+            "compactMetadata": { "trigger": "auto", "preTokens": tokens, "durationMs": duration } })
+    };
+    let summary = json!({ "type": "user", "sessionId": "s", "isCompactSummary": true,
+        "message": { "role": "user", "content": "This session is being continued" } });
+    let lines = [boundary(170_000, 50), summary.clone(), boundary(180_000, 60), summary];
+    let bill = folded(Source::Claude, &lines);
+    let found = bill.compactions().map(|it| (it.tokens_before, it.duration_ms));
+    assert_eq!(found.collect::<Vec<_>>(), [(170_000, Some(50)), (180_000, Some(60))]);
+}
+
+#[test]
+fn the_newest_compactions_are_kept() {
+    let kept = limits::COMPACTION_POINTS as u64;
+    let lines: Vec<Value> = (0..kept + 9).map(|_| compacted(0, "")).collect();
+    let bill = folded(Source::Codex, &lines);
+    let seqs: Vec<u64> = bill.compactions().map(|compaction| compaction.seq).collect();
+    assert_eq!(seqs, (9..kept + 9).collect::<Vec<_>>());
+}
+
+#[test]
+fn files_that_are_read_again_are_all_counted_and_the_first_are_named() {
+    let names: Vec<String> =
+        (0..limits::REREAD_NAMES + 2).map(|n| format!("src/f{n}.rs")).collect();
+    let read: Vec<Value> = names.iter().flat_map(|it| ran(0, it, &format!("cat {it}"))).collect();
+    let lines = [read.clone(), vec![compacted(2_000, "")], read].concat();
+    let bill = folded(Source::Codex, &lines);
+    let after = &only(&bill).after;
+    assert_eq!(after.reread, names.len() as u64);
+    assert_eq!(after.reread_paths, names[..limits::REREAD_NAMES]);
+}
+
+#[test]
+fn an_image_is_a_file_and_a_poll_is_no_action() {
+    let call = |id: &str, tool: &str, arguments: &Value| {
+        let arguments = arguments.to_string();
+        let call = json!({ "type": "function_call", "name": tool, "arguments": arguments,
+            "call_id": id });
+        codex(2_000, "response_item", &call)
+    };
+    let image = |id: &str| call(id, "view_image", &json!({ "path": "/w/a.png" }));
+    let runs = json!({ "type": "function_call_output", "call_id": "r",
+        "output": "Process running with session ID 7\nOutput:\n" });
+    let lines = [
+        image("a"),
+        compacted(2_000, ""),
+        image("b"),
+        call("r", "exec_command", &json!({ "cmd": "just test" })),
+        codex(2_000, "response_item", &runs),
+        call("p", "write_stdin", &json!({ "session_id": 7, "chars": "" })),
+    ];
+    let bill = folded(Source::Codex, &lines);
+    let after = &only(&bill).after;
+    assert_eq!((after.actions, after.reread), (2, 1));
+    assert_eq!(after.reread_paths, ["/w/a.png"]);
+}
+
+#[test]
 fn actions_are_counted_up_to_the_first_edit_and_files_read_again_once() {
     let look = |id: &str, script: &str| ran(3_000, id, script).to_vec();
     let again = |id: &str| look(id, "cat src/fetch.rs");
@@ -177,7 +287,9 @@ fn actions_are_counted_up_to_the_first_edit_and_files_read_again_once() {
     for (what, after, expected) in [
         ("nothing yet", vec![], (0, false, 0)),
         ("another file", vec![look("b", "cat src/new.rs")], (1, false, 0)),
+        ("the same file", vec![again("b")], (1, false, 1)),
         ("the same file, twice", vec![again("b"), again("c")], (2, false, 1)),
+        ("three times", vec![again("b"), again("c"), again("d")], (3, false, 1)),
         ("an edit ends the count", vec![again("b"), edit("c"), again("d")], (1, true, 1)),
         (
             "what was read since is no repetition",

@@ -1,0 +1,68 @@
+//! What is kept of a call while it waits.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn call<'a>(id: &'a str, tool: &'a str, arguments: &Value) -> tool::Call<'a> {
+    let arguments = arguments.to_string().into();
+    tool::Call { call_id: id.into(), name: tool.into(), namespace: None, arguments }
+}
+
+#[test]
+fn the_estimated_size_of_a_call_is_near_its_saved_size() {
+    let long = |letter: &str| format!("{letter}/").repeat(limits::PATH_BYTES / 2);
+    let files: String =
+        (0..20).map(|n| format!("*** Update File: {n:02}{}a\n@@\n+y\n", long("f"))).collect();
+    let patch = format!("*** Begin Patch\n{files}*** End Patch");
+    let script = |script: String| json!({ "cmd": script, "workdir": long("w") });
+    let lines: Vec<String> = (0..90).map(|n| format!("make target-{n}")).collect();
+    for (tool, arguments, tolerance) in [
+        ("exec_command", script(format!("cat {}a", long("r"))), 200),
+        ("exec_command", script(lines.join("\n")), 200),
+        ("view_image", json!({ "path": long("p") }), 200),
+        ("Grep", json!({ "pattern": "x", "path": long("s") }), 200),
+        ("TaskCreate", json!({ "subject": long("t") }), 200),
+        ("mcp__tracker__find", json!({ "words": long("m") }), 200),
+        // Each change may have a hash.
+        ("apply_patch", json!({ "input": patch }), 20 * 70),
+    ] {
+        let (id, base) = (long("i"), long("b"));
+        let called = NewCall::of(At::default(), &call(&id, tool, &arguments), Some(&base)).call;
+        let (estimated, saved) = (called.bytes(), serde_json::to_vec(&called).unwrap().len());
+        assert!(saved.abs_diff(estimated) < tolerance, "{tool}: {estimated} of {saved}");
+    }
+}
+
+#[test]
+fn a_call_is_named_on_one_line_of_bounded_length() {
+    let long = |words: &str| words.repeat(2_000 / words.len());
+    let half = limits::COMMAND_BYTES / 2;
+    let wide = format!("mcp__{}", "t".repeat(limits::NAME_BYTES));
+    for (tool, arguments, opening, shortest) in [
+        ("exec_command", json!({ "cmd": "just test" }), "just test", 9),
+        ("exec_command", json!({ "cmd": long("echo a\n") }), "echo a", half - 10),
+        ("mcp__tracker__find", json!({ "words": "a b" }), "mcp__tracker__find a b", 22),
+        ("mcp__tracker__find", json!({ "words": long("w ") }), "mcp__tracker__find w w", half - 10),
+        (wide.as_str(), json!({ "words": long("é ") }), "mcp__ttt", half - 10),
+        ("Grep", json!({ "pattern": long("p ") }), "Grep p p", half - 10),
+        ("Read", json!({ "file_path": long("/p") }), "view /p/p", limits::PATH_BYTES),
+    ] {
+        let what = NewCall::alone(&call("c", tool, &arguments)).call.what;
+        assert!(what.starts_with(opening) && !what.contains('\n'), "{what}");
+        assert!((shortest..=half).contains(&what.len()), "{}: {what}", what.len());
+    }
+    let line = one_line_of("grep", &long("w "));
+    assert!((half - 10..=half + 5).contains(&line.len()), "{}", line.len());
+}
+
+#[test]
+fn a_script_of_several_lines_is_summarized_within_its_bound() {
+    let lines: String = (0..400).map(|n| format!("make target-{n}\n")).collect();
+    let called = NewCall::alone(&call("c", "exec_command", &json!({ "cmd": lines }))).call;
+    let Work::Script { gist: Some(gist), line: None, .. } = called.work else {
+        panic!("{:?}", called.work)
+    };
+    let twice = 2 * limits::COMMAND_BYTES;
+    assert!((twice - 20..=twice).contains(&gist.len()), "{}", gist.len());
+}

@@ -125,8 +125,8 @@ mod tests {
             { "input_tokens": 900, "total_tokens": 950 } } });
         let rolled_back = json!({ "type": "thread_rolled_back", "num_turns": 1 });
         let compacted = json!({ "message": "the state", "replacement_history": [] });
-        type Change<'a> = &'a dyn Fn(&mut Fold);
-        let cases: [(&str, Change<'_>, bool); 6] = [
+        type Later<'a> = &'a dyn Fn(&mut Fold);
+        let cases: [(&str, Later<'_>, bool); 6] = [
             ("nothing new", &|_| {}, true),
             ("more items", &|fold| say(fold, "user"), true),
             ("another model", &|fold| model(fold, "m2"), false),

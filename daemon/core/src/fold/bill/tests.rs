@@ -71,6 +71,13 @@ fn work() -> Vec<Value> {
     lines
 }
 
+/// A compaction, and the harness's own measure of it.
+fn timed_compaction() -> Vec<Value> {
+    let item = json!({ "type": "ContextCompaction" });
+    let done = json!({ "type": "item_completed", "item": item, "started_at_ms": 1_000, "completed_at_ms": 3_500 });
+    vec![compacted(6_000, ""), codex(6_001, "event_msg", &done)]
+}
+
 #[test]
 fn the_request_of_a_compaction_is_told_from_those_around_it() {
     let is_known = |input, output| Some(RequestTokens { input, output: Some(output) });
@@ -124,20 +131,7 @@ fn the_request_of_a_compaction_is_told_from_those_around_it() {
             None,
             Some(4_900),
         ),
-        (
-            "the harness says how long it took",
-            vec![
-                compacted(6_000, ""),
-                codex(
-                    6_001,
-                    "event_msg",
-                    &json!({ "type": "item_completed", "item": { "type": "ContextCompaction" },
-                        "started_at_ms": 1_000, "completed_at_ms": 3_500 }),
-                ),
-            ],
-            None,
-            Some(2_500),
-        ),
+        ("the harness says how long it took", timed_compaction(), None, Some(2_500)),
     ] {
         let bill = folded(Source::Codex, &[work(), last].concat());
         let compaction = only(&bill);

@@ -106,24 +106,26 @@ fn a_line_that_runs_an_earlier_download_is_detected() {
     assert!(!runs_any("cat /tmp/s.sh && ./build.sh", &files));
 }
 
-/// The script below so many scripts, each an argument, input or substitution of the next.
-fn nested(levels: usize, around: impl Fn(&str) -> String) -> String {
-    (0..levels).fold("ls -l".to_owned(), |script, _| around(&script))
+/// A script inside as many others, each an argument, input or substitution of the next.
+fn nested(levels: usize, form: &str) -> String {
+    let around = |script: String| {
+        let quoted = script.replace('\\', "\\\\").replace('"', "\\\"");
+        match form {
+            "substitution" => format!("echo $({script})"),
+            "carrier" => format!("ssh host \"{quoted}\""),
+            "input" => format!("bash <<< \"{quoted}\""),
+            _ => format!("sh -c \"{quoted}\""),
+        }
+    };
+    (0..levels).fold("ls -l".to_owned(), |script, _| around(script))
 }
 
 #[test]
 fn scripts_nested_too_deeply_to_be_read_are_hazardous() {
-    let quoted = |script: &str| script.replace('\\', "\\\\").replace('"', "\\\"");
-    let forms: [(&str, &dyn Fn(&str) -> String); 4] = [
-        ("substitution", &|script| format!("echo $({script})")),
-        ("carrier", &|script| format!("ssh host \"{}\"", quoted(script))),
-        ("input", &|script| format!("bash <<< \"{}\"", quoted(script))),
-        ("code", &|script| format!("sh -c \"{}\"", quoted(script))),
-    ];
-    for (form, around) in forms {
+    for form in ["substitution", "carrier", "input", "code"] {
         let most = DEPTH_MAX as usize;
-        assert!(!is_hazardous(&nested(most, around)), "{form}");
-        assert!(is_hazardous(&nested(most + 1, around)), "{form}");
+        assert!(!is_hazardous(&nested(most, form)), "{form}");
+        assert!(is_hazardous(&nested(most + 1, form)), "{form}");
     }
 }
 

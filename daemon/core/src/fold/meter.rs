@@ -4,7 +4,6 @@
 //! model's answer is added to it. A compaction or a rollback invalidates it: then the history is estimated,
 //! plus the provider's excess over our estimate at its first report (instructions, tool schemas), so that the
 //! result right after is not too low.
-//! first report (instructions, tool schemas) is added, so that the count is not too low right after.
 
 use std::collections::VecDeque;
 

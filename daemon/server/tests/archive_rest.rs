@@ -9,7 +9,7 @@ use longhaul_protocol::archive::{
 };
 use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, Unchoose, UnchooseParams};
 
-use crate::archive::{THREAD, archived, long, noticed, packs, says, verify};
+use crate::archive::{THREAD, archived, folder, long, noticed, packs, says, verify};
 use crate::archive_damage::flip;
 use crate::support::{Client, Daemon, of_thread, pause, soon};
 
@@ -150,6 +150,36 @@ async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
     let reported = async { while damaged(&mut client).await == 0 {} };
     soon("word of the damage", reported).await;
     daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn a_rebuilt_index_deletes_no_thread_for_an_age_that_it_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let config = "[archive]\nmax_age_days = 30\n";
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
+    archived(&mut client).await;
+    days_later(&daemon, 40).await;
+    let mut client = daemon.connect().await;
+    let path = long(THREAD, "turbine", 10).write(daemon.home.path());
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let home = daemon.stopped().await;
+    let index = folder(home.path()).join("index.db");
+    fs::remove_file(&index).unwrap();
+    fs::remove_file(index.with_extension("db.seal")).ok();
+
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
+    archived(&mut client).await;
+    holds(&mut client, &[THREAD]).await;
+    days_later(&daemon, 29).await;
+    let mut client = daemon.connect().await;
+    archived(&mut client).await;
+    holds(&mut client, &[THREAD]).await;
+    days_later(&daemon, 2).await;
+    let mut client = daemon.connect().await;
+    holds(&mut client, &[]).await;
 }
 
 async fn lost(client: &mut Client, words: Option<&str>) -> Vec<(String, String)> {

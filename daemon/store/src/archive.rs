@@ -70,9 +70,12 @@ pub struct ArchivedTranscript {
     pub is_redacted: bool,
     /// When the transcript last grew, Unix milliseconds.
     pub updated_ms: i64,
-    /// Age of the database when it was last archived.
+    /// Age of the database when it was last archived, or [`LIVED_UNKNOWN`].
     pub lived_ms: i64,
 }
+
+/// [`ArchivedTranscript::lived_ms`] in a rebuilt index, since packs do not have it.
+pub const LIVED_UNKNOWN: i64 = -1;
 
 /// A chunk's position in a text and in its pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -65,7 +65,7 @@ mod wal;
 pub use age::AgeTable;
 pub use archive::{
     ArchiveIndex, ArchivePackTable, ArchiveThreadTable, ArchiveTotals, ArchiveTranscriptTable,
-    ArchivedPart, ArchivedTranscript, NewPack, NewPiece, PackRow, Piece, ThreadAge,
+    ArchivedPart, ArchivedTranscript, LIVED_UNKNOWN, NewPack, NewPiece, PackRow, Piece, ThreadAge,
 };
 pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
 pub use compaction::{

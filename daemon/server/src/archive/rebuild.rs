@@ -11,7 +11,7 @@ use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
 use longhaul_core::digest::Digest128;
 use longhaul_store::{
-    ArchiveIndex, ArchivedPart, ArchivedTranscript, NewPack, NewPiece, StoreError,
+    ArchiveIndex, ArchivedPart, ArchivedTranscript, LIVED_UNKNOWN, NewPack, NewPiece, StoreError,
 };
 
 use super::pack::contents_of_pack;
@@ -145,7 +145,7 @@ fn part(
         checked_chain: Digest128::default(),
         is_redacted: name.is_redacted,
         updated_ms: name.updated_ms,
-        lived_ms: 0,
+        lived_ms: LIVED_UNKNOWN,
     };
     Some(ArchivedPart { transcript, from: 0, pieces })
 }

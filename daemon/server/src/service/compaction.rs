@@ -8,7 +8,8 @@
 //!
 //! *A crash* before the record: nothing happened; the caller asks again. After it: `compaction/get` returns the
 //! answer. If the record of a thread's compaction cannot be written, the answer is returned with a warning, unless a
-//! job or `install` needs the record. Transcripts of other programs are never written. Given items are stored first, so that no record names missing items.
+//! job or `install` needs the record. Transcripts of other programs are never written. Given items are stored first, so
+//! that no record names missing items.
 
 mod agent_steps;
 mod attempt;

@@ -3,7 +3,7 @@
 use longhaul_core::archive::eviction::Bounds;
 use sqlx::SqliteConnection;
 
-use super::ThreadAge;
+use super::{LIVED_UNKNOWN, ThreadAge};
 use crate::error::StoreError;
 use crate::pool::Pools;
 use crate::row::get;
@@ -19,6 +19,17 @@ impl ArchiveThreadTable {
              WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 ORDER BY thread_id LIMIT ?3";
         let rows: Vec<(String,)> = self.0.with_prefix(query, prefix, limit).await?;
         Ok(rows.into_iter().map(|(id,)| id).collect())
+    }
+
+    /// Lets texts whose age is not known count as archived now.
+    pub async fn begin_ages(&self, lived_ms: i64) -> Result<(), StoreError> {
+        sqlx::query("UPDATE transcript SET lived_ms = ?1 WHERE lived_ms = ?2")
+            .bind(lived_ms)
+            .bind(LIVED_UNKNOWN)
+            .execute(self.0.writer())
+            .await
+            .map(drop)
+            .map_err(|error| self.0.classify(error))
     }
 
     /// Ages of all archived threads.

@@ -83,6 +83,7 @@ pub(super) async fn keep_bounds(
         return Ok(());
     }
     let lived_ms = facts.age.lived_ms().await?;
+    index.threads.begin_ages(lived_ms).await?;
     let ages = index.threads.ages().await?;
     let age_ms = |thread: &ThreadAge| lived_ms.saturating_sub(thread.lived_ms);
     let is_any_old = ages.iter().any(|thread| max_age_ms.is_some_and(|max| age_ms(thread) > max));

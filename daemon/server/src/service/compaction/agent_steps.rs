@@ -207,9 +207,6 @@ impl Drop for RunningStep {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use longhaul_core::compaction::Phase;
     use longhaul_core::compaction::ladder::Strategy;
 
     use longhaul_store::Store;
@@ -218,6 +215,7 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::events::EventHub;
+    use crate::service::tests::fixture;
 
     const THREAD: &str = "t";
 
@@ -229,23 +227,8 @@ mod tests {
     }
 
     fn request(step: AgentStep) -> Request {
-        Request {
-            subject: Subject::Thread { thread_id: THREAD.to_owned(), as_of: None },
-            strategy: Strategy::Checkpoint,
-            phase: Phase::MidTurn,
-            trigger: "auto".to_owned(),
-            reason: None,
-            max_tokens: None,
-            initial_context: Vec::new(),
-            finds_context: false,
-            model: None,
-            deadline_ms: None,
-            reader: None,
-            install: false,
-            agent_step: Some(step),
-            templates: BTreeMap::new(),
-            focus: None,
-        }
+        let subject = Subject::Thread { thread_id: THREAD.to_owned(), as_of: None };
+        Request { agent_step: Some(step), ..fixture::request(subject, Strategy::Checkpoint) }
     }
 
     impl AgentSteps {

@@ -73,6 +73,34 @@ async fn damage_of_unique_text_is_reported_and_the_text_never_returned() {
 }
 
 #[tokio::test]
+async fn only_threads_that_cannot_be_restored_count_as_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let ids = [THREAD, "019cadd3-0000-7000-8000-000000000502"];
+    let paths = [(ids[0], "turbine"), (ids[1], "boiler")]
+        .map(|(id, words)| long(id, words, 400).write(home.path()));
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    for (id, path) in ids.iter().zip(&paths) {
+        client.sync(id).await;
+        archived(&mut client).await;
+        remove(path);
+        noticed(&mut client, id).await;
+    }
+    let pack = &packs(daemon.home.path())[0];
+    assert_eq!(packs(daemon.home.path()).len(), 1, "both were there at the first pass");
+    let mut bytes = fs::read(pack).unwrap();
+    let at = bytes.len() * 3 / 5;
+    bytes[at] ^= 16;
+    fs::write(pack, bytes).unwrap();
+    let found = verify(&mut client).await;
+    assert_eq!((found.damaged, found.damaged_threads.len()), (1, 1), "{found:?}");
+    for id in ids {
+        let params = RestoreParams { thread_id: id.into(), to: None };
+        let is_restored = client.call::<Restore>(params).await.is_ok();
+        assert_eq!(is_restored, !found.damaged_threads.contains(&id.to_owned()), "{id}");
+    }
+}
+
+#[tokio::test]
 async fn a_lost_index_is_rebuilt_from_the_packs() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());

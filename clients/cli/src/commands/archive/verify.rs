@@ -52,7 +52,7 @@ impl Page for VerifyResult {
         }
         let damaged = style.bad(&format!("{} damaged", counted(self.damaged, "file")));
         let lost = match self.damaged_threads.is_empty() {
-            true => "nothing is lost: repaired from the transcripts\n".to_owned(),
+            true => "nothing is lost: every thread can still be restored\n".to_owned(),
             false => {
                 let threads = self.damaged_threads.iter().map(|id| format!("  {id}\n"));
                 let threads: String = threads.collect();

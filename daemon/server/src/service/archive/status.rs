@@ -1,12 +1,15 @@
 //! The status of the archive, its threads, and checks on request.
 
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use longhaul_store::{ArchiveIndex, ArchiveTotals, ArchivedTranscript};
 
 use super::keeper::ArchiveKeeper;
 use super::upkeep;
+use crate::archive::{Archive, ArchivedReader, ArchivedText};
 use crate::service::error::ServiceError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +55,7 @@ pub struct CheckReport {
     pub packs: u64,
     pub bytes: u64,
     pub damaged_packs: u64,
-    /// Threads with a chunk in a damaged pack that no transcript can replace.
+    /// Threads that cannot be read to their ends any more.
     pub threads: Vec<String>,
 }
 
@@ -142,13 +145,33 @@ impl ArchiveKeeper {
             report.bytes += pack.bytes;
             if !upkeep::check(&self.shared, &index, pack.pack).await? {
                 report.damaged_packs += 1;
-                let rows = index.transcripts.in_pack(pack.pack).await?;
-                report.threads.extend(rows.into_iter().map(|row| row.thread_id));
+                for row in index.transcripts.in_pack(pack.pack).await? {
+                    let thread_id = row.thread_id.clone();
+                    if !is_whole(&self.shared.archive, &index, row).await? {
+                        report.threads.push(thread_id);
+                    }
+                }
             }
         }
         report.threads.sort_unstable();
         report.threads.dedup();
         Ok(report)
+    }
+}
+
+/// Whether an archived text can be read to its end.
+async fn is_whole(
+    archive: &Archive,
+    index: &ArchiveIndex,
+    row: ArchivedTranscript,
+) -> Result<bool, ServiceError> {
+    let (path, bytes) = (row.path.clone(), row.text_bytes);
+    let text = Arc::new(archive.text(index, row).await?);
+    let reading = move || io::copy(&mut ArchivedReader::new(text, 0), &mut io::sink());
+    match tokio::task::spawn_blocking(reading).await? {
+        Ok(read) => Ok(read == bytes),
+        Err(error) if ArchivedText::is_damage(&error) => Ok(false),
+        Err(error) => Err(ServiceError::file(Path::new(&path), error)),
     }
 }
 

@@ -202,6 +202,7 @@ methods! {
         "thread/bill" => Bill(BillParams) -> BillResult, agents: No;
         "thread/close" => Close(CloseParams) -> CloseResult, agents: No;
         "thread/continue" => Continue(ContinueParams) -> ContinueResult, agents: OwnProject;
+        "thread/forget" => ThreadForget(ThreadForgetParams) -> ThreadForgetResult, agents: No;
         "thread/get" => ThreadGet(ThreadGetParams) -> ThreadGetResult, agents: OwnProject;
         "thread/items" => Items(ItemsParams) -> ItemsResult, agents: OwnProject;
         "thread/list" => ThreadList(ThreadListParams) -> ThreadListResult, agents: OwnProject;

@@ -2,6 +2,7 @@
 
 mod bill;
 mod continuation;
+mod forget;
 mod items;
 mod search;
 
@@ -16,6 +17,7 @@ pub use bill::{
     ResumePrice, WorkAfter,
 };
 pub use continuation::{CheckedTree, Continue, ContinueParams, ContinueResult};
+pub use forget::{ThreadForget, ThreadForgetParams, ThreadForgetResult};
 pub use items::{ItemSummary, Items, ItemsParams, ItemsResult};
 pub use search::{IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult};
 pub use write::{

@@ -1,6 +1,6 @@
 //! The environment of a command: connection to the daemon and output.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, BufRead as _, IsTerminal, Write as _};
 use std::path::PathBuf;
 
 use longhaul_client::{Client, ConnectOptions};
@@ -65,6 +65,24 @@ impl Session {
             true => self.print_json(text),
             false => Ok(output::to_stdout(&output::text(text, self.style.is_color))?),
         }
+    }
+
+    /// Whether a person can be asked: neither a script's input nor `--json`.
+    pub(crate) fn can_ask(&self) -> bool {
+        !self.is_json && io::stdin().is_terminal()
+    }
+
+    /// Asks a question. An empty line is the default answer, the end of the input is no.
+    pub(crate) fn agrees(&self, question: &str, default: bool) -> Result<bool, Failure> {
+        let choices = if default { "[Y/n]" } else { "[y/N]" };
+        self.print_text(&format!("{question} {choices} "))?;
+        io::stdout().flush()?;
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line)?;
+        Ok(match line.trim().to_ascii_lowercase().chars().next() {
+            Some(first) => first == 'y' || (default && first != 'n'),
+            None => default && read > 0,
+        })
     }
 
     /// Prints lines of JSON to stdout.

@@ -16,6 +16,7 @@ mod install;
 mod print;
 mod rescue;
 mod tail;
+mod terminal;
 mod up;
 mod watch;
 

@@ -32,6 +32,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("thread_open", &["thread", "open", "--key", "notes"]),
     ("thread_append", &["thread", "append", THREAD]),
     ("thread_close", &["thread", "close", THREAD]),
+    ("thread_forget", &["thread", "forget", THREAD]),
     ("prompts", &["prompts", "parse_line"]),
     ("prompts_add", &["prompts", "--add", "Fix the parser."]),
     ("archive_status", &["archive", "status"]),

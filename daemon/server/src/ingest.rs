@@ -285,9 +285,7 @@ impl Ingest {
     async fn catch_up_thread(&self, thread_id: &str) -> Result<(), SyncError> {
         let mut files = self.shared.catalogue.of_thread(thread_id);
         if files.is_empty() {
-            let (reply, done) = oneshot::channel();
-            self.ask(Request::Scan(reply)).await?;
-            done.await.map_err(|_| SyncError::Stopping)?;
+            self.scan().await?;
             files = self.shared.catalogue.of_thread(thread_id);
         }
         self.read_files(files).await
@@ -405,6 +403,18 @@ impl Ingest {
         self.shared.fold(thread_id).await
     }
 
+    /// Lists all files now. When this returns, missing ones are marked as gone, and no pass that began before still runs.
+    pub async fn scan(&self) -> Result<(), SyncError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Request::Scan(reply)).await?;
+        done.await.map_err(|_| SyncError::Stopping)
+    }
+
+    /// The listed transcripts of a thread.
+    pub fn transcripts(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
+        self.shared.catalogue.of_thread(thread_id)
+    }
+
     /// Drops cached folds; the next read loads from the store.
     pub fn forget_folds(&self) {
         self.shared.folds.clear();
@@ -425,12 +435,6 @@ impl Ingest {
 impl Ingest {
     pub(crate) fn notice(&self, event: notify::Event) {
         self.shared.hints.on_event(Ok(event));
-    }
-
-    pub(crate) async fn scan(&self) {
-        let (reply, done) = oneshot::channel();
-        self.ask(Request::Scan(reply)).await.unwrap();
-        done.await.unwrap();
     }
 
     pub(crate) fn tables(&self) -> (&FileTable, &PageTable) {

@@ -12,6 +12,8 @@
 //! remaining entries to another file, syncs it and renames it: a crash leaves either the old file or the new one, both
 //! complete.
 //!
+//! *Erasing* a thread's prompts replaces the file in the same way; an empty object stays in the place of each.
+//!
 //! *Readers* take no lock: they open one file, which is always complete, and skip a torn last line.
 
 mod log;
@@ -112,6 +114,19 @@ impl MessageHistory {
             kept.map_err(|source| MessageHistoryError::File { path, source })
         });
         kept.await?.map(Some)
+    }
+
+    /// Erases the prompts of a thread from the daemon's file; returns how many there were.
+    pub async fn erase(&self, thread_id: &str) -> Result<u64, MessageHistoryError> {
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let lock = self.lock().await?;
+        let (path, thread_id) = (self.path(), thread_id.to_owned());
+        let erased = tokio::task::spawn_blocking(move || {
+            let _held = (turn, lock);
+            log::erase(&path, &thread_id)
+                .map_err(|source| MessageHistoryError::File { path, source })
+        });
+        erased.await?
     }
 
     /// Removes an unfinished file that a crash left.

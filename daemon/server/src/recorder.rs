@@ -227,6 +227,22 @@ impl Recorder {
         Ok(OpenThread { thread_id: thread_id.to_owned(), path, seq, created: false })
     }
 
+    /// Deletes the transcript of a thread after the current append; `false` if there is none.
+    pub async fn remove(&self, thread_id: &str) -> Result<bool, RecorderError> {
+        let log = match self.log(thread_id).await {
+            Err(RecorderError::NotFound(_)) => return Ok(false),
+            log => log?,
+        };
+        let (path, removed) = on_blocking(move || {
+            let path = log.path().to_owned();
+            let removed = place::remove(&path);
+            (path, removed)
+        })
+        .await?;
+        self.logs.drop_idle(thread_id);
+        removed.map(|()| true).map_err(|source| self.failed(&path, source))
+    }
+
     /// Locks the log of a thread.
     async fn log(&self, thread_id: &str) -> Result<OwnedMutexGuard<Log>, RecorderError> {
         let log = match self.logs.get(thread_id) {

@@ -49,6 +49,7 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     event::register(&mut table, events)?;
     thread::register(&mut table, &threads.threads, contexts)?;
     thread::continuation::register(&mut table, &threads.continuations)?;
+    thread::forget::register(&mut table, &threads.forgetting)?;
     thread::write::register(&mut table, &threads.recordings)?;
     thread::bill::register(&mut table, &threads.bills)?;
     search::register(&mut table, &services.search.searcher)?;

@@ -12,6 +12,7 @@ pub(crate) mod context;
 pub(crate) mod continuation;
 mod disk;
 mod error;
+pub(crate) mod forget;
 mod hints;
 pub(crate) mod history;
 pub(crate) mod idle_trim;
@@ -165,6 +166,8 @@ impl Services {
         let policy = parts.policy(&context.contexts);
         let job = parts.job(&memory);
         let TranscriptTasks { ingest, full_text, archive } = tasks;
+        let prompts = messages(&now, &clock);
+        let forgetting = parts.forgetting(&recorder, &prompts, &memory.notes, &full_text);
         let storage =
             Storage::new(ingest.clone(), full_text.clone(), archive.clone(), database.clone());
         let storage = Arc::new(storage);
@@ -201,8 +204,8 @@ impl Services {
             daemon,
             texts: parts.texts.clone(),
             projects: parts.projects(),
-            thread: parts.threads(recorder, &compaction.compactor),
-            prompts: Arc::new(Prompts { history: messages(&now, &clock) }),
+            thread: parts.threads(recorder, &compaction.compactor, forgetting),
+            prompts: Arc::new(Prompts { history: prompts }),
             search: parts.search(&full_text),
             checkpoint: parts.checkpoint(&history.handles),
             ingest,

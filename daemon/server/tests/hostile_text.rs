@@ -309,7 +309,7 @@ impl Walk {
         for method in ["archive/status", "archive/list", "archive/verify"] {
             self.ask(method, json!({})).await;
         }
-        for method in ["archive/restore", "archive/forget"] {
+        for method in ["archive/restore", "archive/forget", "thread/forget"] {
             self.ask(method, json!({ "thread_id": CODEX })).await;
         }
     }

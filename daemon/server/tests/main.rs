@@ -70,6 +70,7 @@ mod support;
 mod systemd;
 mod templates;
 mod thread_durability;
+mod thread_forget;
 mod threads;
 mod windows;
 mod wires;

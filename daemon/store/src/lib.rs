@@ -38,6 +38,7 @@ mod commit;
 mod compaction;
 mod current;
 mod descriptor;
+mod erase;
 mod error;
 mod file;
 mod gauge;
@@ -71,6 +72,7 @@ pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
 pub use compaction::{
     CompactionBody, CompactionCursor, CompactionRow, CompactionTable, CompactionTotals,
 };
+pub use erase::ThreadEraser;
 pub use error::{RetryClass, StoreError};
 pub use file::{BaseState, Cursor, FILES_AT_ONCE, FileId, FileRow, FileStat, FileState, FileTable};
 pub use gauge::GaugeTable;

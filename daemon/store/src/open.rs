@@ -152,6 +152,25 @@ fn aside(path: &Path, now_ms: i64) -> PathBuf {
     with_suffix(path, &format!(".corrupt-{now_ms}"))
 }
 
+/// Deletes every file that [`move_aside`] left.
+pub(crate) fn remove_aside(path: &Path) -> Result<(), StoreError> {
+    let failed = |path: &Path, error: std::io::Error| StoreError::Access {
+        path: path.to_owned(),
+        detail: error.to_string(),
+    };
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    let prefix = format!("{}.corrupt-", name.to_string_lossy());
+    for entry in std::fs::read_dir(folder).map_err(|error| failed(folder, error))? {
+        let path = entry.map_err(|error| failed(folder, error))?.path();
+        let is_aside =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix));
+        if is_aside {
+            std::fs::remove_file(&path).map_err(|error| failed(&path, error))?;
+        }
+    }
+    sync_folder_of(path).map_err(|error| failed(path, error))
+}
+
 fn rename_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
     let target = aside(path, now_ms);
     for part in ["-wal", "-shm", ".seal", ""] {

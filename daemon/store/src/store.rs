@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::age::AgeTable;
 use crate::commit::ProjectionWriter;
 use crate::compaction::CompactionTable;
+use crate::erase::ThreadEraser;
 use crate::error::StoreError;
 use crate::file::FileTable;
 use crate::gauge::GaugeTable;
@@ -42,6 +43,7 @@ pub struct Store {
     pub jobs: JobTable,
     pub models: ModelTable,
     pub age: AgeTable,
+    pub eraser: ThreadEraser,
 }
 
 /// The database as a file. Cheap to clone; all clones share the connections.
@@ -108,6 +110,7 @@ impl Store {
             jobs: JobTable(shared()),
             models: ModelTable(shared()),
             age: AgeTable(shared()),
+            eraser: ThreadEraser(shared()),
         };
         Ok((store, opened))
     }
@@ -189,6 +192,11 @@ impl Database {
     /// Number of pages whose flipped bit was repaired, at the start and since.
     pub fn pages_mended(&self) -> usize {
         self.pages_mended.load(Ordering::Relaxed)
+    }
+
+    /// Deletes the damaged databases that were moved aside. What could be read of them was copied when the database was opened.
+    pub fn remove_aside(&self) -> Result<(), StoreError> {
+        open::remove_aside(&self.path)
     }
 
     /// The newest replacement of a damaged database since the start, including one that an earlier start began.

@@ -4,7 +4,6 @@
 //! then carried out. Our entries are found by their content, not by a record, so both commands can run any number of
 //! times, also after the user has edited the files.
 
-use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -141,9 +140,9 @@ fn run(
     if options.dry_run || plan.is_empty() {
         return session.print(&page);
     }
-    if !options.yes && io::stdin().is_terminal() && !session.is_json {
+    if !options.yes && session.can_ask() {
         session.print_text(&page.shown(&session.style))?;
-        if !agreed(session)? {
+        if !session.agrees("Make these changes?", true)? {
             return Err(Failure::new(SAID_NO, "nothing was changed"));
         }
         let skipped = plan.carry_out()?;
@@ -152,14 +151,6 @@ fn run(
     page.notes.extend(plan.carry_out()?);
     page.is_done = true;
     session.print(&page)
-}
-
-fn agreed(session: &Session) -> Result<bool, Failure> {
-    session.print_text("Make these changes? [Y/n] ")?;
-    io::stdout().flush()?;
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line)?;
-    Ok(read > 0 && !line.trim().to_ascii_lowercase().starts_with('n'))
 }
 
 #[derive(Serialize)]

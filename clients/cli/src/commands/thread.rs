@@ -7,6 +7,7 @@ use crate::session::Session;
 
 mod append;
 mod close;
+mod forget;
 mod list;
 mod open;
 mod show;
@@ -21,6 +22,7 @@ pub(crate) enum ThreadCommand {
     Open(open::OpenArgs),
     Append(append::AppendArgs),
     Close(close::CloseArgs),
+    Forget(forget::ThreadForgetArgs),
     Tail(tail::TailArgs),
 }
 
@@ -31,6 +33,7 @@ pub(crate) async fn run(command: ThreadCommand, session: &Session) -> Result<(),
         ThreadCommand::Open(args) => open::run(args, session).await,
         ThreadCommand::Append(args) => append::run(args, session).await,
         ThreadCommand::Close(args) => close::run(args, session).await,
+        ThreadCommand::Forget(args) => forget::run(args, session).await,
         ThreadCommand::Tail(args) => tail::run(args, session).await,
     }
 }

@@ -12,6 +12,9 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 
 const MODE: u32 = 0o600;
 
+/// The line of an erased prompt.
+const ERASED: &[u8] = b"{}\n";
+
 /// The entry of a stored prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptEntry {
@@ -80,6 +83,26 @@ pub(super) fn append(
         replace(path, &text)?;
     }
     Ok(kept)
+}
+
+/// Replaces the prompts of a thread by empty objects, so that the others keep their numbers. Returns how many there were.
+pub(super) fn erase(path: &Path, thread_id: &str) -> io::Result<u64> {
+    if !path.exists() {
+        return Ok(0);
+    }
+    let content = Content::read(&mut open(path)?, String::new())?;
+    let Content { text, start, end, .. } = &content;
+    let (mut new, mut erased) = (text[..*start].to_vec(), 0);
+    for line in text[*start..*end].split_inclusive(|byte| *byte == b'\n') {
+        let is_its = Message::parse(line)
+            .is_some_and(|message| message.thread_id.as_deref() == Some(thread_id));
+        erased += u64::from(is_its);
+        new.extend_from_slice(if is_its { ERASED } else { line });
+    }
+    if erased > 0 {
+        replace(path, &new)?;
+    }
+    Ok(erased)
 }
 
 fn open(path: &Path) -> io::Result<File> {

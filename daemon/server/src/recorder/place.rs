@@ -43,6 +43,15 @@ fn find_below(
     Ok(None)
 }
 
+/// Deletes a transcript, durably.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    path.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
+}
+
 /// Creates a transcript; the caller does this for one thread at a time.
 pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<PathBuf> {
     let name = compose::file_name(at_ms, &opening.thread_id);

@@ -250,6 +250,9 @@ impl From<ServiceError> for Failure {
             ServiceError::NotArchived(_) => failure(ErrorKind::NotArchived),
             ServiceError::ArchiveDamaged(_) => failure(ErrorKind::ArchiveDamaged),
             ServiceError::FileExists(_) => failure(ErrorKind::FileExists),
+            ServiceError::TranscriptExists(path) => failure(ErrorKind::IllegalTransition)
+                .with_hint("delete that file first: longhaul deletes no file of another program")
+                .with_detail(json!({ "path": path })),
             ServiceError::NotWorthwhile { .. } => failure(ErrorKind::NotWorthwhile),
             ServiceError::Job(JobError::NotFound(_)) => failure(ErrorKind::JobNotFound),
             ServiceError::Job(JobError::Lost(_)) => failure(ErrorKind::LeaseLost),

@@ -19,6 +19,7 @@ use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, Threads, target};
 
 pub(super) mod bill;
 pub(super) mod continuation;
+pub(super) mod forget;
 mod items;
 pub(super) mod write;
 

@@ -36,6 +36,9 @@ pub enum ServiceError {
     /// A file would be overwritten.
     #[error("{0} already exists")]
     FileExists(String),
+    /// A thread cannot be forgotten while its transcript would be read again.
+    #[error("the transcript of the thread exists: {0}")]
+    TranscriptExists(String),
     /// The caller's view of the thread is outdated.
     #[error("the thread is at seq {present}, not {expected}")]
     StaleBase {

@@ -20,10 +20,11 @@ use super::context::bill::Bills;
 use super::context::resume::ResumePrices;
 use super::context::window_facts::WindowFacts;
 use super::continuation::Continuations;
+use super::forget::{Followers, Forgetting};
 use super::history::{HandleReader, Histories};
 use super::item_index::ItemIndex;
 use super::job::JobStates;
-use super::memory::MemoryReader;
+use super::memory::{MemoryNotes, MemoryReader};
 use super::opening::TranscriptTasks;
 use super::projects::Projects;
 use super::recording::Recordings;
@@ -39,6 +40,7 @@ use crate::config::Live;
 use crate::events::EventHub;
 use crate::ingest::Ingest;
 use crate::jobs::Jobs;
+use crate::message_history::MessageHistory;
 use crate::model::Models;
 use crate::recorder::Recorder;
 
@@ -52,6 +54,7 @@ pub struct ThreadServices {
     pub recordings: Arc<Recordings>,
     pub bills: Arc<Bills>,
     pub continuations: Arc<Continuations>,
+    pub forgetting: Arc<Forgetting>,
 }
 
 /// The services of `thread/search`.
@@ -175,6 +178,7 @@ impl Parts {
         &self,
         recorder: Arc<Recorder>,
         compactor: &Arc<Compactor>,
+        forgetting: Arc<Forgetting>,
     ) -> ThreadServices {
         let Self { store, ingest, snapshots, .. } = self;
         let archive = self.archive.archive();
@@ -202,8 +206,30 @@ impl Parts {
                 config: self.config.clone(),
                 clock: self.clock.clone(),
             }),
+            forgetting,
             threads,
         }
+    }
+
+    pub(super) fn forgetting(
+        &self,
+        recorder: &Arc<Recorder>,
+        prompts: &MessageHistory,
+        notes: &Arc<MemoryNotes>,
+        full_text: &Arc<FullText>,
+    ) -> Arc<Forgetting> {
+        Arc::new(Forgetting {
+            eraser: self.store.eraser.clone(),
+            database: self.store.database.clone(),
+            recorder: recorder.clone(),
+            prompts: prompts.clone(),
+            followers: Followers {
+                ingest: self.ingest.clone(),
+                archive: self.archive.clone(),
+                full_text: full_text.clone(),
+                notes: notes.clone(),
+            },
+        })
     }
 
     pub(super) fn projects(&self) -> Arc<Projects> {

@@ -9,7 +9,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::{SearchIndex, kind_number, scope};
 use crate::error::StoreError;
 use crate::file::FILES_AT_ONCE;
-use crate::pool::is_cached;
+use crate::pool::{Pools, is_cached};
 use crate::row::{digest, digest_bytes, get, named, push_list, unsigned};
 
 /// Rows per statement, below SQLite's limit of 32,766 values.
@@ -18,6 +18,10 @@ const ROWS_PER_STATEMENT: usize = 500;
 /// Item numbers per second. Few, because FTS5 stores differences of numbers: with a number per millisecond the index
 /// was four times as large.
 const NUMBERS_PER_SECOND: i64 = 256;
+
+/// Items to delete, and pages to merge, in one transaction.
+const SWEEP_ITEMS: u32 = 1_000;
+const MERGE_PAGES: i64 = 500;
 
 /// Latest time with a number, Unix milliseconds: the year 2248. Later times count as this one.
 const AT_MS_MAX: i64 = 1 << 43;
@@ -140,6 +144,26 @@ impl SearchIndex {
             .await
             .map_err(|error| pools.classify(error))?;
         Ok(())
+    }
+
+    /// Removes the words of a thread from the file, those of its items that were deleted earlier included.
+    ///
+    /// FTS5 only marks an item of a contentless table as deleted; its words go when the segments are merged.
+    pub async fn erase_thread(&self, thread_id: &str) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let classify = |error| pools.classify(error);
+        sqlx::query("UPDATE indexed_file SET dropped = 1 WHERE thread_id = ?1")
+            .bind(thread_id)
+            .execute(pools.writer())
+            .await
+            .map_err(classify)?;
+        while self.sweep(SWEEP_ITEMS).await? {}
+        // A negative number begins a merge of all segments into one; positive ones go on with it.
+        let mut pages = -MERGE_PAGES;
+        while merge(&pools, pages).await.map_err(classify)? {
+            pages = MERGE_PAGES;
+        }
+        pools.scrub().await
     }
 
     /// Deletes at most `limit` items of dropped files; `false` when none are left.
@@ -321,4 +345,18 @@ async fn delete(connection: &mut SqliteConnection, items: &[(i64,)]) -> Result<(
         query.build().persistent(is_cached(items.len())).execute(&mut *connection).await?;
     }
     Ok(())
+}
+
+/// Merges segments of the index, writing about `pages` pages; `false` when there is nothing left to merge.
+async fn merge(pools: &Pools, pages: i64) -> Result<bool, sqlx::Error> {
+    let mut connection = pools.writer().acquire().await?;
+    let changes = "SELECT total_changes()";
+    let (before,): (i64,) = sqlx::query_as(changes).fetch_one(&mut *connection).await?;
+    sqlx::query("INSERT INTO item_text (item_text, rank) VALUES ('merge', ?1)")
+        .bind(pages)
+        .execute(&mut *connection)
+        .await?;
+    let (after,): (i64,) = sqlx::query_as(changes).fetch_one(&mut *connection).await?;
+    // The command itself counts as one change.
+    Ok(after - before > 1)
 }

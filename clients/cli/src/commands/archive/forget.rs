@@ -1,7 +1,5 @@
 //! `longhaul archive forget`.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-
 use clap::Args;
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::ErrorKind;
@@ -15,9 +13,9 @@ use crate::style::{Style, bytes};
 
 /// Remove a thread from the archive for good
 ///
-/// When the command returns, no file of the archive has its text, and it is not archived again. The transcript
-/// stays. So do the thread's checkpoint and compactions in the store, which quote it, and what memory learned;
-/// longhaul memory forget --thread removes the latter. At a terminal it asks before it removes the only copy.
+/// When the command returns, no file of the archive has its text, and it is not archived again. The transcript stays. So
+/// do the thread's checkpoint and compactions in the store, which quote it, and what memory learned; longhaul thread forget
+/// removes those, too. At a terminal it asks before it removes the only copy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -32,8 +30,9 @@ pub(crate) struct ForgetArgs {
 
 pub(crate) async fn run(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let asks = !args.yes && !session.is_json && io::stdin().is_terminal();
-    if asks && is_only_copy(&client, &args.thread).await? && !agreed(session)? {
+    let asks = !args.yes && session.can_ask() && is_only_copy(&client, &args.thread).await?;
+    let question = "Its transcript is gone: this is the only copy. Remove it?";
+    if asks && !session.agrees(question, false)? {
         return Err(Failure::new(SAID_NO, "nothing was changed"));
     }
     session.print(&client.call::<Forget>(ForgetParams { thread_id: args.thread }).await?)
@@ -47,14 +46,6 @@ async fn is_only_copy(client: &Client, thread: &str) -> Result<bool, Failure> {
         Err(ClientError::Refused(error)) if error.kind() == ErrorKind::ThreadNotFound => Ok(false),
         Err(error) => Err(error.into()),
     }
-}
-
-fn agreed(session: &Session) -> Result<bool, Failure> {
-    session.print_text("Its transcript is gone: this is the only copy. Remove it? [y/N] ")?;
-    io::stdout().flush()?;
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    Ok(line.trim().to_ascii_lowercase().starts_with('y'))
 }
 
 impl Page for ForgetResult {

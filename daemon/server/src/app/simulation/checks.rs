@@ -201,7 +201,7 @@ impl Life {
                 now_ms: std::sync::Arc::new(|| 1_763_700_000_000),
                 limits: Limits::default(),
             });
-            ingest.scan().await;
+            ingest.scan().await.unwrap();
             ingest.idle().await;
             let states =
                 (states(self.services.ingest.tables()).await, states(ingest.tables()).await);

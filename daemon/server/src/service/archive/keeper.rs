@@ -119,6 +119,19 @@ impl ArchiveKeeper {
         }
     }
 
+    /// The id of a thread that the store, the archive or the list of forgotten threads knows.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadNotFound`].
+    pub async fn known_thread(&self, named: &str) -> Result<String, ServiceError> {
+        let index = self.index()?;
+        let thread_id = self.complete_id(&index, named).await?;
+        match self.knows(&index, &thread_id).await? {
+            true => Ok(thread_id),
+            false => Err(ServiceError::ThreadNotFound(thread_id)),
+        }
+    }
+
     /// Deletes everything the archive has of a thread, and records that it must not be archived again.
     ///
     /// # Errors

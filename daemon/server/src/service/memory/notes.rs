@@ -144,15 +144,23 @@ impl MemoryNotes {
             }
             what => what,
         };
-        // Looked up first: a publication in between no longer has the thread.
-        let summary = match &what {
-            Exclusion::Thread(id) => self.publisher.summary_path(id).await?,
-            _ => None,
-        };
         if let Exclusion::Thread(id) = &what {
             self.archive.forget(id).await?;
         }
-        let gone = self.notes.forget(&what, self.clock.now_ms()).await?;
+        self.erase(&what).await
+    }
+
+    /// Like [`MemoryNotes::forget`], for an exclusion that was checked, and without the archive.
+    pub(in crate::service) async fn erase(
+        &self,
+        what: &Exclusion,
+    ) -> Result<ForgetResult, ServiceError> {
+        // Looked up first: a publication in between no longer has the thread.
+        let summary = match what {
+            Exclusion::Thread(id) => self.publisher.summary_path(id).await?,
+            _ => None,
+        };
+        let gone = self.notes.forget(what, self.clock.now_ms()).await?;
         if gone == 0 && matches!(what, Exclusion::Note(_)) {
             return Err(no_such_note());
         }

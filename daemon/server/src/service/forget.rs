@@ -1,0 +1,80 @@
+//! `thread/forget`: removes everything that the daemon has of a thread.
+//!
+//! # Theory of operation
+//!
+//! A transcript of another program is not ours to delete, and would be read again: while one exists, the call is refused.
+//! Each step is durable before the next begins: the transcript that the recorder wrote, the archive (which records that the
+//! thread must not be archived again), memory (likewise), the search index, prompts, databases that were moved aside, and
+//! the rows of the database last. No step needs the rows that an earlier one deleted, and the list of forgotten threads
+//! knows the id: so after an error or a crash the same call finishes the work.
+
+use std::sync::Arc;
+
+use longhaul_core::thread::Source;
+use longhaul_store::{Database, Exclusion, ThreadEraser};
+
+use super::archive::ArchiveKeeper;
+use super::error::ServiceError;
+use super::memory::MemoryNotes;
+use super::search::FullText;
+use crate::ingest::Ingest;
+use crate::message_history::MessageHistory;
+use crate::recorder::Recorder;
+
+/// What was removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForgottenThread {
+    pub thread_id: String,
+    /// Bytes of its archived texts.
+    pub bytes: u64,
+    pub compactions: u64,
+    pub prompts: u64,
+}
+
+/// What follows transcripts, and has text of its own.
+pub(super) struct Followers {
+    pub(super) ingest: Arc<Ingest>,
+    pub(super) archive: Arc<ArchiveKeeper>,
+    pub(super) full_text: Arc<FullText>,
+    pub(super) notes: Arc<MemoryNotes>,
+}
+
+/// Forgets threads.
+pub struct Forgetting {
+    pub(super) eraser: ThreadEraser,
+    pub(super) database: Database,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) prompts: MessageHistory,
+    pub(super) followers: Followers,
+}
+
+impl Forgetting {
+    /// Removes a thread; returns when no file of the state folder has its text. `named` is its id or a unique prefix.
+    ///
+    /// # Errors
+    /// [`ServiceError::ThreadNotFound`]; [`ServiceError::TranscriptExists`], and nothing is changed; or a step fails, and
+    /// another call continues.
+    pub async fn forget(&self, named: &str) -> Result<ForgottenThread, ServiceError> {
+        let Followers { ingest, archive, full_text, notes } = &self.followers;
+        let index = full_text.index().ok_or(ServiceError::IndexNotOpen)?;
+        let thread_id = archive.known_thread(named).await?;
+        // A transcript may have been moved. No pass that began before this still runs, and could store the thread again.
+        ingest.scan().await?;
+        let mut transcripts = ingest.transcripts(&thread_id).into_iter();
+        if let Some((path, _)) = transcripts.find(|(_, source)| *source != Source::Longhaul) {
+            return Err(ServiceError::TranscriptExists(path.display().to_string()));
+        }
+        if self.recorder.remove(&thread_id).await? {
+            ingest.scan().await?;
+        }
+        let bytes = archive.forget(&thread_id).await?.bytes;
+        notes.erase(&Exclusion::Thread(thread_id.clone())).await?;
+        index.erase_thread(&thread_id).await?;
+        let prompts = self.prompts.erase(&thread_id).await?;
+        self.database.remove_aside()?;
+        let compactions = self.eraser.erase(&thread_id).await?;
+        ingest.forget_folds();
+        tracing::info!(thread_id, "forgot a thread");
+        Ok(ForgottenThread { thread_id, bytes, compactions, prompts })
+    }
+}

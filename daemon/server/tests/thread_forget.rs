@@ -1,0 +1,175 @@
+//! `thread/forget`: nothing of the thread is left in the state folder.
+
+use std::fs;
+use std::path::Path;
+
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::WireError;
+use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams};
+use longhaul_protocol::message_history::{Append, AppendParams, Lookup, LookupParams};
+use longhaul_protocol::thread::{
+    Search, SearchParams, ThreadForget, ThreadForgetParams, ThreadForgetResult, ThreadGet,
+    ThreadGetParams,
+};
+use sqlx::{Connection as _, SqliteConnection};
+
+use crate::archive::{OTHER, THREAD, archived, listed, long, says};
+use crate::memory::run_all;
+use crate::support::{Client, Daemon, message, of_thread, pause, soon};
+use crate::threads::{addition, append, close, open};
+
+/// Only the thread to forget has it.
+const WORD: &str = "zirconia";
+
+async fn forget(client: &mut Client, thread_id: &str) -> Result<ThreadForgetResult, WireError> {
+    client.call::<ThreadForget>(ThreadForgetParams { thread_id: thread_id.into() }).await
+}
+
+async fn hits(client: &mut Client, word: &str) -> usize {
+    let params = SearchParams { query: word.into(), ..Default::default() };
+    client.call::<Search>(params).await.unwrap().hits.len()
+}
+
+/// Gives the thread something in every place that has text.
+async fn use_everywhere(client: &mut Client) {
+    client.sync(THREAD).await;
+    client.sync(OTHER).await;
+    archived(client).await;
+    let searching = async {
+        while hits(client, WORD).await == 0 || hits(client, "compressor").await == 0 {
+            pause().await;
+        }
+    };
+    soon("both threads can be found", searching).await;
+    client.compact(of_thread(THREAD)).await;
+    let compaction = client.start_compaction(of_thread(THREAD)).await;
+    client.job_in(&format!("compact/{compaction}"), "done").await;
+    let text = Some(format!("Never heat the {WORD}."));
+    let pin =
+        ChooseParams { thread_id: THREAD.into(), action: ChoiceAction::Pin, text, handle: None };
+    client.call::<Choose>(pin).await.unwrap();
+    for thread_id in [THREAD, OTHER] {
+        let text = format!("a prompt of {thread_id}: {WORD}");
+        let thread_id = Some(thread_id.to_owned());
+        client
+            .call::<Append>(AppendParams { text, thread_id, ..Default::default() })
+            .await
+            .unwrap();
+    }
+    run_all(client).await;
+}
+
+/// The first file below `folder` that contains `word`.
+fn file_with(folder: &Path, word: &str) -> Option<String> {
+    fs::read_dir(folder).unwrap().find_map(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return file_with(&path, word);
+        }
+        let bytes = fs::read(&path).unwrap_or_default();
+        let is_in = memchr::memmem::find(&bytes, word.as_bytes()).is_some();
+        is_in.then(|| path.display().to_string())
+    })
+}
+
+/// Number of words in an index that begin with `start`.
+async fn words(database: &Path, index: &str, start: &str) -> i64 {
+    let url = format!("sqlite://{}", database.display());
+    let mut connection = SqliteConnection::connect(&url).await.unwrap();
+    let vocabulary = format!("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, {index}, row)");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(vocabulary)).execute(&mut connection).await.unwrap();
+    let count = "SELECT count(*) FROM temp.words WHERE term LIKE ?1 || '%'";
+    let (count,) = sqlx::query_as(count).bind(start).fetch_one(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    count
+}
+
+#[tokio::test]
+async fn nothing_of_a_forgotten_thread_is_left() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, WORD, 12).write(home.path());
+    long(OTHER, "compressor", 12).write(home.path());
+    let state = home.path().join(".local/state/longhaul");
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    use_everywhere(&mut client).await;
+    let aside = state.join("longhaul.db.corrupt-17");
+    fs::write(&aside, WORD).unwrap();
+
+    let refused = forget(&mut client, THREAD).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::IllegalTransition);
+    assert!(refused.message.contains(path.to_str().unwrap()), "{refused:?}");
+    assert_eq!(client.thread(THREAD).await.thread_id, THREAD, "nothing was changed");
+
+    // The agent archives it meanwhile.
+    let moved = path.parent().unwrap().join("../../../../archived_sessions");
+    fs::create_dir_all(&moved).unwrap();
+    let moved = moved.canonicalize().unwrap().join(path.file_name().unwrap());
+    fs::rename(&path, &moved).unwrap();
+    let refused = forget(&mut client, THREAD).await.unwrap_err();
+    assert!(refused.message.contains(moved.to_str().unwrap()), "{refused:?}");
+
+    fs::remove_file(&moved).unwrap();
+    let forgotten = forget(&mut client, &THREAD[..34]).await;
+    assert_eq!(forgotten.as_ref().map_err(WireError::kind), Err(ErrorKind::Ambiguous));
+    let forgotten = forget(&mut client, THREAD).await.unwrap();
+    assert_eq!((forgotten.compactions, forgotten.prompts), (2, 1), "{forgotten:?}");
+    assert!(forgotten.archived_bytes > 10_000 && !aside.exists(), "{forgotten:?}");
+    let again = forget(&mut client, THREAD).await.unwrap();
+    assert_eq!((again.compactions, again.prompts, again.archived_bytes), (0, 0, 0));
+
+    let get = ThreadGetParams { thread_id: THREAD.into() };
+    let gone = client.call::<ThreadGet>(get).await.unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::ThreadNotFound);
+    assert_eq!(listed(&mut client).await, [OTHER]);
+    assert_eq!(
+        (hits(&mut client, WORD).await, hits(&mut client, "compressor").await > 0),
+        (0, true)
+    );
+    assert_eq!(client.compactions().await.len(), 0);
+    let prompts = client.call::<Lookup>(LookupParams::default()).await.unwrap().messages;
+    let prompts: Vec<u64> = prompts.iter().map(|prompt| prompt.offset).collect();
+    assert_eq!(prompts, [1], "the other prompt keeps its number");
+
+    let home = daemon.stopped().await;
+    assert!(!says(home.path(), THREAD) && !says(home.path(), &format!("{WORD} 1 ")));
+    // The other thread's prompt has the word.
+    let prompts = state.join("message_history.jsonl");
+    assert!(!fs::read_to_string(&prompts).unwrap().contains(THREAD));
+    fs::remove_file(prompts).unwrap();
+    assert_eq!(file_with(&state, WORD), None);
+    // An index abbreviates words, so the search for bytes does not find them.
+    for (database, index) in [("search.db", "item_text"), ("longhaul.db", "memory_text")] {
+        let database = state.join(database);
+        assert_eq!(words(&database, index, "zircon").await, 0, "{index}");
+        assert!(words(&database, index, "compress").await > 0, "{index}");
+    }
+}
+
+#[tokio::test]
+async fn a_recorded_thread_is_forgotten_with_its_transcript() {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join(".local/state/longhaul");
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    let thread = open(&mut client, "k").await;
+    let text = format!("Cut the {WORD}.");
+    append(&mut client, &thread, vec![addition("1", message("user", &text))]).await.unwrap();
+    close(&mut client, &thread).await;
+    archived(&mut client).await;
+    let forgotten = forget(&mut client, &thread.thread_id).await.unwrap();
+    assert_eq!(forgotten.thread_id, thread.thread_id);
+    assert!(!Path::new(&thread.path).exists());
+    assert_eq!(file_with(&state, WORD), None);
+    let anew = open(&mut client, "k").await;
+    assert!(anew.created && anew.thread_id == thread.thread_id, "{anew:?}");
+    append(&mut client, &anew, vec![addition("1", message("user", "Begin again."))]).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_unknown_thread_cannot_be_forgotten() {
+    let (_daemon, mut client) = Daemon::start_with_client().await;
+    listed(&mut client).await;
+    for unknown in ["nobody", OTHER] {
+        let refused = forget(&mut client, unknown).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ThreadNotFound, "{unknown}");
+    }
+}

@@ -29,6 +29,7 @@ mod jobs;
 #[path = "../../tests/faults/journal.rs"]
 mod journal;
 mod life;
+mod notices;
 #[path = "../../tests/faults/preload.rs"]
 mod preload;
 mod turns;

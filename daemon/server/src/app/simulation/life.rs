@@ -31,8 +31,8 @@ const CONFIG: &str = "\
 [ingest]\nscan_interval_s = 86400\n[jobs.compact]\nlease_s = 3\nretry_s = 1\nparallel = 2\n";
 
 /// Time passes for ingestion in pieces of this size, so that timers of whole seconds are never due together with it.
-const BEFORE_MS: u64 = 3;
-const DEBOUNCE_MS: u64 = 20;
+pub(super) const BEFORE_MS: u64 = 3;
+pub(super) const DEBOUNCE_MS: u64 = 20;
 const TURN_MS: u64 = BEFORE_MS + DEBOUNCE_MS;
 
 /// A daemon whose parts move one at a time.
@@ -47,6 +47,8 @@ pub(super) struct Life {
     pub(super) clock: Clock,
     pub(super) services: Services,
     pub(super) runs: Vec<JobRun>,
+    /// A change since the last listing will never be noticed.
+    pub(super) is_notice_lost: bool,
     trace: File,
 }
 
@@ -65,9 +67,19 @@ impl Life {
         let services = front.run(Services::open(deps, place.file("v1.sock"))).unwrap();
         let chance = Chance::new(world.seed.wrapping_mul(1_000).wrapping_add(world.life));
         let trace = File::options().append(true).create(true).open(place.file("trace")).unwrap();
-        let runs = Vec::new();
-        let mut life =
-            Self { place, world, chance, front, indexing, archiving, clock, services, runs, trace };
+        let mut life = Self {
+            place,
+            world,
+            chance,
+            front,
+            indexing,
+            archiving,
+            clock,
+            services,
+            runs: Vec::new(),
+            is_notice_lost: false,
+            trace,
+        };
         life.say("starts");
         life.catch_up();
         life.rescue();
@@ -128,46 +140,9 @@ impl Life {
         }
     }
 
-    /// Delivers a file notification twice, late or never, and sometimes for all files.
-    fn notice(&mut self) -> String {
-        if self.world.changes.is_empty() {
-            return "nothing to notice".to_owned();
-        }
-        let at = usize::try_from(self.chance.below(self.world.changes.len() as u64)).unwrap();
-        match self.chance.below(10) {
-            0 => {
-                self.world.changes.remove(at);
-                "a notice is lost".to_owned()
-            }
-            1 => {
-                self.notify(at..at + 1);
-                "a notice comes, and will come again".to_owned()
-            }
-            2..5 => {
-                self.notify(0..self.world.changes.len());
-                self.world.changes.clear();
-                "all notices come".to_owned()
-            }
-            _ => {
-                self.notify(at..at + 1);
-                self.world.changes.remove(at);
-                "a notice comes".to_owned()
-            }
-        }
-    }
-
-    fn notify(&self, which: std::ops::Range<usize>) {
-        self.front.pass(BEFORE_MS);
-        for change in &self.world.changes[which] {
-            self.services.ingest.notice(change.event());
-        }
-        self.front.run(async {});
-        self.front.pass(DEBOUNCE_MS - 1);
-        self.front.pass(1);
-    }
-
     pub(super) fn scan(&mut self) -> String {
-        self.front.run(self.services.ingest.scan());
+        self.front.run(self.services.ingest.scan()).unwrap();
+        self.is_notice_lost = false;
         "everything is listed".to_owned()
     }
 

@@ -30,7 +30,9 @@ use longhaul_store::{ArchiveIndex, ArchivedTranscript, StoreError};
 use tokio::runtime::Handle;
 
 pub use forgotten::ForgottenThreads;
-pub use pack::{PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack};
+pub use pack::{
+    PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, readable_chunks,
+};
 pub(crate) use text::ArchivedReader;
 pub use text::ArchivedText;
 
@@ -114,11 +116,22 @@ impl Archive {
         if known.is_empty() && !found.is_empty() {
             rebuild::rebuild(&self.folder, index, &found).await?;
         }
+        self.remove_orphans(index).await?;
+        self.remove_forgotten(index).await
+    }
+
+    /// Removes packs that are not in the index: they were not committed, or could not be removed. No pack is being written.
+    pub async fn remove_orphans(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
+        let access = |error: io::Error| StoreError::Access {
+            path: self.folder.clone(),
+            detail: error.to_string(),
+        };
         let known: Vec<i64> = index.packs.all().await?.iter().map(|pack| pack.pack).collect();
+        let found = packs_in(&self.folder).map_err(access)?;
         for orphan in found.iter().filter(|number| !known.contains(number)) {
             fs::remove_file(self.pack(*orphan)).map_err(access)?;
         }
-        self.remove_forgotten(index).await
+        Ok(())
     }
 
     /// Whether the index is from an older backup than the packs. Marks packs that are gone.
@@ -139,7 +152,7 @@ impl Archive {
     }
 
     /// Removes the texts of forgotten threads: an interrupted call has not erased them, or the index was rebuilt or restored.
-    async fn remove_forgotten(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
+    pub async fn remove_forgotten(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
         let access = |error: io::Error| StoreError::Access {
             path: self.folder.clone(),
             detail: error.to_string(),

@@ -6,12 +6,13 @@ use std::path::Path;
 use longhaul_core::digest::ContentHash;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::archive::{
-    ArchiveList, ArchiveListParams, Forget, ForgetParams, Restore, RestoreParams,
+    ArchiveList, ArchiveListParams, Forget, ForgetParams, Overview, OverviewParams, Restore,
+    RestoreParams,
 };
 use rustix::process::Signal;
 
 use crate::archive::{
-    OTHER, THREAD, archived, folder, listed, long, noticed, packs, restore, says,
+    OTHER, THREAD, archived, folder, listed, long, noticed, packs, restore, says, verify,
 };
 use crate::archive_damage::{flip, remove, spoil, tear};
 use crate::support::{Client, Daemon, Process, eventually};
@@ -200,4 +201,67 @@ async fn a_name_that_no_thread_has_is_refused_unless_it_is_a_complete_id() {
     // A thread that is known but not archived lists nothing.
     let params = ArchiveListParams { thread_id: Some(OTHER.to_owned()), ..Default::default() };
     assert!(client.call::<ArchiveList>(params).await.unwrap().threads.is_empty());
+}
+
+#[tokio::test]
+async fn a_file_that_the_index_does_not_name_is_erased_before_the_answer() {
+    let home = tempfile::tempdir().unwrap();
+    long(THREAD, "turbine", 30).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    // Left by a merge that could not remove it, or by a write that the index did not take.
+    let pack = &packs(daemon.home.path())[0];
+    fs::copy(pack, pack.with_file_name("00000099.pack")).unwrap();
+    client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
+    assert!(!says(daemon.home.path(), "turbine"), "{:?}", packs(daemon.home.path()));
+}
+
+#[tokio::test]
+async fn forgetting_finishes_an_earlier_call_that_failed() {
+    let home = tempfile::tempdir().unwrap();
+    long(THREAD, "turbine", 30).write(home.path());
+    long(OTHER, "compressor", 30).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(OTHER).await;
+    archived(&mut client).await;
+    begin_forgetting(daemon.home.path(), THREAD);
+    client.call::<Forget>(ForgetParams { thread_id: OTHER.into() }).await.unwrap();
+    for words in ["turbine", "compressor", THREAD, OTHER] {
+        assert!(!says(daemon.home.path(), words), "{words}");
+    }
+    assert_eq!(restore(&mut client, None).await.unwrap_err().kind(), ErrorKind::NotArchived);
+}
+
+#[tokio::test]
+async fn forgetting_keeps_what_a_damaged_file_still_has_of_other_threads() {
+    let home = tempfile::tempdir().unwrap();
+    let ids = [THREAD, "019cadd3-0000-7000-8000-000000000502", OTHER];
+    let paths = [(ids[0], "turbine", 400), (ids[1], "boiler", 400), (ids[2], "compressor", 3)]
+        .map(|(id, words, rounds)| long(id, words, rounds).write(home.path()));
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    for (id, path) in ids.iter().zip(&paths) {
+        client.sync(id).await;
+        archived(&mut client).await;
+        remove(path);
+        noticed(&mut client, id).await;
+    }
+    let home = daemon.home.path().to_owned();
+    assert_eq!(packs(&home).len(), 1, "all were there at the first pass");
+    let pack = &packs(&home)[0];
+    let mut bytes = fs::read(pack).unwrap();
+    let at = bytes.len() * 3 / 5;
+    bytes[at] ^= 16;
+    fs::write(pack, bytes).unwrap();
+    client.call::<Forget>(ForgetParams { thread_id: OTHER.into() }).await.unwrap();
+    assert!(!says(&home, "compressor"));
+    let mut whole = 0;
+    for id in &ids[..2] {
+        let params = RestoreParams { thread_id: (*id).into(), to: None };
+        whole += usize::from(client.call::<Restore>(params).await.is_ok());
+    }
+    let found = verify(&mut client).await;
+    assert_eq!((whole, found.damaged_threads.len()), (1, 1), "{found:?}");
+    let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
+    assert_eq!(status.damaged, 1, "what is lost stays visible");
 }

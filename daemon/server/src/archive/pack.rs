@@ -105,8 +105,11 @@ impl PackWriter {
         out.write_all(&digest.0.to_be_bytes())?;
         out.file.sync_all()?;
         fs::rename(&self.new, &self.path)?;
-        if let Some(folder) = self.path.parent() {
-            File::open(folder)?.sync_all()?;
+        if let Some(folder) = self.path.parent()
+            && let Err(error) = File::open(folder).and_then(|folder| folder.sync_all())
+        {
+            fs::remove_file(&self.path).ok();
+            return Err(error);
         }
         Ok(NewPack {
             pack: self.number,
@@ -244,6 +247,22 @@ fn classify<T>(path: &Path, read: io::Result<T>) -> Result<T, PackError> {
         | io::ErrorKind::Other => PackError::Damaged(path.to_owned()),
         _ => PackError::Io { path: path.to_owned(), source },
     })
+}
+
+/// Calls `each` with those of these chunks of a damaged pack that can still be read. Blocking.
+pub fn readable_chunks(
+    path: &Path,
+    mut chunks: Vec<PackedChunk>,
+    mut each: impl FnMut(ChunkDigest, Vec<u8>),
+) {
+    chunks.sort_by_key(|chunk| chunk.offset);
+    let Ok(mut text) = PackText::open(path) else { return };
+    for PackedChunk { digest, offset, bytes } in chunks {
+        let Ok(chunk) = text.read(offset, bytes) else { return };
+        if ChunkDigest::of(&chunk) == digest {
+            each(digest, chunk);
+        }
+    }
 }
 
 /// Calls `each` with these chunks of a pack, in the order of the pack, after verifying their digests. Blocking.

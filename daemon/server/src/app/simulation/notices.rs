@@ -66,7 +66,8 @@ impl Life {
     /// The store knows every transcript as it is on disk.
     fn check_all_read(&self, after: &str) {
         let files = self.services.ingest.tables().0;
-        for path in self.world.transcripts.iter().filter_map(|transcript| transcript.path.as_ref()) {
+        for path in self.world.transcripts.iter().filter_map(|transcript| transcript.path.as_ref())
+        {
             let row = self.front.run(files.by_path(path.to_str().unwrap())).unwrap();
             let size = fs::metadata(path).unwrap().len();
             let read = row.filter(|row| row.gone_at_ms.is_none()).map(|row| row.stat.size);

@@ -74,9 +74,16 @@ impl Archiver {
     }
 
     async fn work(&self, pause: &mut Duration) -> Result<(), ServiceError> {
-        let index = match self.shared.archive.index() {
-            Some(index) => index,
-            None => self.shared.archive.open().await?,
+        let index = {
+            let _turn = self.shared.turn.lock().await;
+            match self.shared.archive.index() {
+                Some(index) => {
+                    // The failure that this follows may have left some.
+                    self.shared.archive.remove_orphans(&index).await?;
+                    index
+                }
+                None => self.shared.archive.open().await?,
+            }
         };
         forgetting::resume(&self.shared, &index).await?;
         let mut next_check = Instant::now() + CHECK_PERIOD;

@@ -22,14 +22,13 @@ pub struct ErasedText {
     pub is_only_copy: bool,
 }
 
-/// Erases a thread whose transcripts are, or were, at `files`.
+/// Erases a thread whose transcripts are, or were, at `files`. The caller has the turn.
 pub(super) async fn forget(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     thread_id: &str,
     mut files: Vec<String>,
 ) -> Result<ErasedText, ServiceError> {
-    let _turn = shared.turn.lock().await;
     let of = thread_id.to_owned();
     let was_begun = in_folder(shared, move |folder| {
         let forgotten = ForgottenThreads::read(folder)?;
@@ -69,6 +68,8 @@ async fn erase(
     index: &ArchiveIndex,
     is_resumed: bool,
 ) -> Result<(), ServiceError> {
+    // Of another thread, too, whose forgetting failed before this step.
+    shared.archive.remove_forgotten(index).await?;
     let mut holding: HashSet<i64> = index.packs.sweep().await?.into_iter().collect();
     holding.extend(packs_naming(shared, index).await?);
     let has_unused = |pack: &PackRow| pack.used_bytes < pack.text_bytes;
@@ -80,8 +81,9 @@ async fn erase(
     let is_due = |pack: &PackRow| holding.contains(&pack.pack) || has_unused(pack);
     upkeep::rewrite(shared, index, is_due).await?;
     for pack in index.packs.all().await?.iter().filter(|pack| holding.contains(&pack.pack)) {
-        upkeep::delete_damaged(shared, index, pack.pack).await?;
+        upkeep::delete_damaged(shared, pack.pack).await?;
     }
+    shared.archive.remove_orphans(index).await?;
     // Pages of the index still contain the deleted text.
     index.scrub().await?;
     in_folder(shared, |folder| ForgottenThreads::read(folder)?.finish(folder)).await

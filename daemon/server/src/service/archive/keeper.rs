@@ -140,6 +140,10 @@ impl ArchiveKeeper {
         let index = self.index()?;
         let files = self.threads.files(thread_id).await?.into_iter();
         let files = files.map(|file| file.path).collect();
-        forgetting::forget(&self.shared, &index, thread_id, files).await
+        let thread_id = thread_id.to_owned();
+        let forget = async move |shared: Arc<ArchiveShared>| {
+            forgetting::forget(&shared, &index, &thread_id, files).await
+        };
+        self.shared.in_turn(forget).await
     }
 }

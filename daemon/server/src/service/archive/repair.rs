@@ -1,4 +1,4 @@
-//! Replaces the chunks of a damaged pack from the transcripts that have them.
+//! Replaces the chunks of a damaged pack, from what can still be read of it and from the transcripts that have them.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -11,10 +11,10 @@ use longhaul_store::{ArchiveIndex, ArchivedTranscript, NewPack};
 use super::description::PackDescription;
 use super::reading;
 use super::shared::ArchiveShared;
-use crate::archive::{PackWriter, next_pack};
+use crate::archive::{PackWriter, next_pack, readable_chunks};
 use crate::service::error::ServiceError;
 
-/// Stores the used chunks of a pack that is marked as damaged in a new one, if a transcript has them.
+/// Stores the used chunks of a pack that is marked as damaged in a new one, if they can be read there or in a transcript.
 pub(super) async fn replace_chunks(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -23,8 +23,9 @@ pub(super) async fn replace_chunks(
     let contents = index.packs.contents(pack).await?;
     let rows = index.transcripts.in_pack(pack).await?;
     let (folder, last) = (shared.archive.folder().to_owned(), index.packs.last().await?);
+    let path = shared.archive.pack(pack);
     let writing = move || {
-        let found = find(&contents, &rows);
+        let found = find(&path, &contents, &rows);
         write((&folder, last), contents, &found)
     };
     let written = tokio::task::spawn_blocking(writing).await?;
@@ -35,11 +36,19 @@ pub(super) async fn replace_chunks(
     Ok(())
 }
 
-/// The chunks of a pack that are in the transcripts of these texts. Blocking.
-fn find(contents: &PackContents, rows: &[ArchivedTranscript]) -> HashMap<ChunkDigest, Vec<u8>> {
+/// The chunks of the pack at `path` that are readable there or in the transcripts of these texts. Blocking.
+fn find(
+    path: &Path,
+    contents: &PackContents,
+    rows: &[ArchivedTranscript],
+) -> HashMap<ChunkDigest, Vec<u8>> {
     let mut found = HashMap::new();
+    readable_chunks(path, contents.chunks.clone(), |digest, chunk| {
+        found.insert(digest, chunk);
+    });
+    let chunks = contents.chunks.iter().map(|chunk| chunk.digest);
     let mut wanted: HashSet<ChunkDigest> =
-        contents.chunks.iter().map(|chunk| chunk.digest).collect();
+        chunks.filter(|digest| !found.contains_key(digest)).collect();
     for row in rows {
         if wanted.is_empty() {
             break;

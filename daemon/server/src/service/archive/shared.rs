@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::config::Live;
+use crate::service::error::ServiceError;
 use crate::service::hints::Hints;
 
 /// Bytes of text in a batch, and thus in a pack: the work lost in a crash, and the memory used.
@@ -59,6 +60,23 @@ impl ArchiveShared {
     ) -> Self {
         let (turn, progress) = (tokio::sync::Mutex::default(), ArchiveProgress::default());
         Self { archive, hints, config, clock, turn, progress }
+    }
+
+    /// Runs work that changes the archive, in its turn. It goes on if the caller is cancelled: what blocks cannot be stopped,
+    /// and must not meet another writer.
+    pub(super) async fn in_turn<T: Send + 'static, W>(
+        self: &Arc<Self>,
+        work: impl FnOnce(Arc<Self>) -> W + Send + 'static,
+    ) -> Result<T, ServiceError>
+    where
+        W: Future<Output = Result<T, ServiceError>> + Send,
+    {
+        let shared = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let _turn = shared.turn.lock().await;
+            work(Arc::clone(&shared)).await
+        });
+        task.await?
     }
 
     /// Whether everything hinted is archived.

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use longhaul_store::{ArchiveIndex, ArchiveTotals, ArchivedTranscript};
 
 use super::keeper::ArchiveKeeper;
+use super::shared::ArchiveShared;
 use super::upkeep;
 use crate::archive::{Archive, ArchivedReader, ArchivedText};
 use crate::service::error::ServiceError;
@@ -136,20 +137,21 @@ impl ArchiveKeeper {
         }
         let mut report = CheckReport::default();
         for pack in packs {
-            let _turn = self.shared.turn.lock().await;
-            // It may have been merged in the meantime.
-            if !index.packs.all().await?.iter().any(|row| row.pack == pack.pack) {
+            let (of, bytes) = (index.clone(), pack.bytes);
+            let check = async move |shared: Arc<ArchiveShared>| {
+                upkeep::check_if_there(&shared, &of, pack.pack).await
+            };
+            let Some(is_sound) = self.shared.in_turn(check).await? else { continue };
+            report.packs += 1;
+            report.bytes += bytes;
+            report.damaged_packs += u64::from(!is_sound);
+            if is_sound {
                 continue;
             }
-            report.packs += 1;
-            report.bytes += pack.bytes;
-            if !upkeep::check(&self.shared, &index, pack.pack).await? {
-                report.damaged_packs += 1;
-                for row in index.transcripts.in_pack(pack.pack).await? {
-                    let thread_id = row.thread_id.clone();
-                    if !is_whole(&self.shared.archive, &index, row).await? {
-                        report.threads.push(thread_id);
-                    }
+            for row in index.transcripts.in_pack(pack.pack).await? {
+                let thread_id = row.thread_id.clone();
+                if !is_whole(&self.shared.archive, &index, row).await? {
+                    report.threads.push(thread_id);
                 }
             }
         }

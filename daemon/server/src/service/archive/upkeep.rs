@@ -255,21 +255,17 @@ fn merge_packs(
     pack.finish().map(Some).map_err(failed)
 }
 
-/// Deletes a pack that cannot be rewritten because it is damaged, with all its chunks.
+/// Deletes the file of a pack that cannot be rewritten because it is damaged. What could be read of it is stored again. If
+/// texts need other chunks of it, its row stays, marked as damaged.
 ///
 /// # Errors
 /// It is not damaged, or cannot be read now.
-pub(super) async fn delete_damaged(
-    shared: &ArchiveShared,
-    index: &ArchiveIndex,
-    pack: i64,
-) -> Result<(), ServiceError> {
+pub(super) async fn delete_damaged(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
     let path = shared.archive.pack(pack);
     let checked = tokio::task::spawn_blocking(move || check_pack(&path)).await?;
     match checked {
         Err(PackError::Damaged(path)) => {
             tracing::error!(pack = %path.display(), "deleting a damaged pack with forgotten text");
-            index.packs.repack(&[pack], None).await?;
             remove(shared, pack)
         }
         Err(PackError::Io { path, source }) => Err(ServiceError::file(&path, source)),
@@ -349,13 +345,25 @@ pub(super) async fn check_some(
         if bytes > CHECK_BYTES && bytes > pack.bytes {
             break;
         }
-        check(shared, index, pack.pack).await?;
+        let _turn = shared.turn.lock().await;
+        check_if_there(shared, index, pack.pack).await?;
     }
     Ok(())
 }
 
-/// Reads a pack completely; returns whether it is undamaged.
-pub(super) async fn check(
+/// Reads a pack completely; returns whether it is undamaged, `None` if it was merged in the meantime. The caller has the turn.
+pub(super) async fn check_if_there(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+    pack: i64,
+) -> Result<Option<bool>, ServiceError> {
+    match index.packs.all().await?.iter().any(|row| row.pack == pack) {
+        true => check(shared, index, pack).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+async fn check(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     pack: i64,

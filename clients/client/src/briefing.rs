@@ -23,6 +23,10 @@ pub const RESTORED: &str = "[longhaul put back below what a compaction had repla
 const WINDOW_SHARE: u64 = 25;
 const TOKENS: (u64, u64) = (4_000, 16_000);
 
+/// Tokens of the newest messages, which stay as they are.
+const TAIL_WINDOW_SHARE: u64 = 12;
+const TAIL_TOKENS: (u64, u64) = (4_000, 24_000);
+
 /// The text that replaces the history.
 #[derive(Debug)]
 pub struct Briefing {
@@ -58,7 +62,7 @@ impl Briefing {
             strategy: Some(compaction::Strategy::Checkpoint),
             phase: Some(of.phase),
             trigger: Some(of.trigger),
-            max_tokens: Some(share(of.window, WINDOW_SHARE, TOKENS)),
+            max_tokens: Some(tokens(of.window)),
             // The agent adds its own context.
             initial_context: Some(Vec::new()),
             agent_step: Some(compaction::AgentStep::Answered),
@@ -77,9 +81,20 @@ impl Briefing {
     }
 }
 
-/// A share of the window within bounds; the minimum for an unknown window.
+/// Tokens of the briefing for a window.
 #[must_use]
-pub fn share(window: Option<u64>, of: u64, (least, most): (u64, u64)) -> u64 {
+pub fn tokens(window: Option<u64>) -> u64 {
+    share(window, WINDOW_SHARE, TOKENS)
+}
+
+/// Tokens of the newest messages to keep beside the briefing.
+#[must_use]
+pub fn tail_tokens(window: Option<u64>) -> u64 {
+    share(window, TAIL_WINDOW_SHARE, TAIL_TOKENS)
+}
+
+/// A share of the window within bounds; the minimum for an unknown window.
+fn share(window: Option<u64>, of: u64, (least, most): (u64, u64)) -> u64 {
     window.map_or(least, |window| (window / of).clamp(least, most))
 }
 
@@ -103,8 +118,8 @@ mod tests {
             (Some(200_000), 8_000),
             (Some(1_000_000), 16_000),
         ];
-        for (window, tokens) in cases {
-            assert_eq!(share(window, WINDOW_SHARE, TOKENS), tokens, "{window:?}");
+        for (window, expected) in cases {
+            assert_eq!(tokens(window), expected, "{window:?}");
         }
     }
 }

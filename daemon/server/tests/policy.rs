@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use longhaul_client::briefing;
+use longhaul_core::policy::replay::left_by_agents;
 use longhaul_protocol::compaction::RunParams;
 use longhaul_protocol::policy::{
     Evaluate, EvaluateParams, EvaluateResult, Explain, ExplainParams, ExplainResult, Log,
@@ -284,4 +286,13 @@ async fn a_report_replays_the_transcript_under_every_policy() {
     assert_eq!((point.tier.as_str(), point.turn), ("asap", 1));
     let error = client.call::<Report>(params("nobody")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ThreadNotFound);
+}
+
+/// Clients decide what stays of a history; `policy/report` must not promise more.
+#[test]
+fn a_replay_counts_what_an_agents_plugin_leaves() {
+    for window in [20_000, 120_000, 200_000, 272_000, 1_000_000] {
+        let left = briefing::tokens(Some(window)) + briefing::tail_tokens(Some(window));
+        assert_eq!(left_by_agents(window), left, "a window of {window} tokens");
+    }
 }

@@ -12,13 +12,36 @@ use serde::{Deserialize, Serialize};
 use super::decide::{Baseline, Decision, PolicyAction, Situation, decide};
 use super::settings::Policy;
 use super::{Point, Tier};
-use crate::checkpoint::view;
 use crate::context::window::Window;
 use crate::fold::{Fold, Touch};
 use crate::signal::{Occurrence, SignalEvent};
 
 /// Calls after a compaction during which the use of a known file counts as regret.
 pub const REGRET_CALLS: u64 = 40;
+
+/// What the plugin of an agent leaves of a history, as shares of the window between bounds in tokens: the briefing, and the
+/// newest messages.
+///
+/// # Source
+/// `longhaul_client::briefing`, where the agents' clients decide it; a test of the daemon compares them.
+const BRIEFING: Share = Share { of: 25, tokens: (4_000, 16_000) };
+const TAIL: Share = Share { of: 12, tokens: (4_000, 24_000) };
+
+struct Share {
+    of: u64,
+    tokens: (u64, u64),
+}
+
+impl Share {
+    fn tokens(&self, window: u64) -> u64 {
+        (window / self.of).clamp(self.tokens.0, self.tokens.1)
+    }
+}
+
+/// Tokens of the history that stay after an agent with a window of this size compacted with our plugin.
+pub fn left_by_agents(window: u64) -> u64 {
+    BRIEFING.tokens(window) + TAIL.tokens(window)
+}
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -169,13 +192,13 @@ impl Track {
         situation.compactions_in_hour = self.made_ms.len() as u64;
         let decision = decide(&self.policy, &situation);
         if decision.action != PolicyAction::Wait {
-            self.note(&situation, &decision, fold);
+            self.note(&situation, &decision, window, fold);
         }
         decision
     }
 
-    fn note(&mut self, situation: &Situation, decision: &Decision, fold: &Fold) {
-        let after = fold.meter().overhead() + view::default_tokens(situation.used, false);
+    fn note(&mut self, situation: &Situation, decision: &Decision, window: &Window, fold: &Fold) {
+        let after = fold.meter().overhead() + left_by_agents(window.tokens);
         let after = after.min(situation.used);
         self.spared += situation.used - after;
         self.baseline = Some(Baseline { used: after, at_ms: situation.at_ms });

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_client::briefing::{Briefing, BriefingRequest, LIMIT_MS, OPENING, share};
+use longhaul_client::briefing::{self, Briefing, BriefingRequest, LIMIT_MS, OPENING};
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::FOCUS_BYTES_MAX;
 use longhaul_protocol::thread::{Sync, SyncParams};
@@ -23,9 +23,6 @@ use crate::session::Session;
 
 /// Version of payload and answer; must equal the one in the plugin's `answer.ts`.
 pub(super) const PROTOCOL: u32 = 1;
-/// Bounds of the last messages, in tokens, which are kept as they are.
-const TAIL_WINDOW_SHARE: u64 = 12;
-const TAIL_TOKENS: (u64, u64) = (4_000, 24_000);
 /// Time for an agent to write the first lines of a new session, and the interval of checks. Claude Code writes them
 /// after the turn, so a window that is full at once is compacted before they exist.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
@@ -105,7 +102,7 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
         memory.map(|text| format!("What longhaul remembers from earlier threads:\n\n{text}")),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-    let tail_tokens = share(payload.context_window, TAIL_WINDOW_SHARE, TAIL_TOKENS);
+    let tail_tokens = briefing::tail_tokens(payload.context_window);
     Ok(Outcome::Briefing { text, tail_tokens, compaction_id: Some(made.compaction_id) })
 }
 

@@ -4,6 +4,7 @@
 //! fails.
 
 mod append;
+mod archive;
 mod bystander;
 mod compaction;
 mod context;
@@ -76,6 +77,9 @@ pub(crate) struct BenchArgs {
     /// Only the cost of this many small transcripts; 50000 take some minutes
     #[arg(long, value_name = "TRANSCRIPTS")]
     many: Option<u64>,
+    /// Only the archive: its cost for ingestion, its size, and handles whose transcripts are gone
+    #[arg(long)]
+    archive: bool,
     /// Only the inspection of a repository, by git with and without its sandbox
     #[arg(long)]
     repository: bool,
@@ -125,6 +129,8 @@ fn measure_alone(
         siege::measure(longhauld, report)?;
     } else if options.repository {
         repository::measure(longhauld, rounds, report)?;
+    } else if options.archive {
+        archive::measure(longhauld, &corpus()?, rounds, report)?;
     } else if options.footprint {
         footprint(longhauld, &corpus()?, rounds, report)?;
     } else if options.hooks {
@@ -155,6 +161,7 @@ fn measure_all(options: &BenchArgs, longhauld: &Path, report: &mut Report) -> an
     append::measure(longhauld, rounds, report)?;
     repository::measure(longhauld, rounds, report)?;
     siege::measure(longhauld, report)?;
+    archive::measure(longhauld, &corpus, rounds, report)?;
     ingest::measure_corpus(longhauld, &corpus, report)?;
     ingest::measure_written(longhauld, options.ingest_mib, report)?;
     if options.big {

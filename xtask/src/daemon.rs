@@ -142,13 +142,35 @@ impl Daemon {
         }
     }
 
-    /// Waits until the search index has everything ingested.
     /// Number of recorded compactions, up to 100.
     pub(crate) fn compactions(&self) -> anyhow::Result<usize> {
         let listed = self.connect()?.call("compaction/list", &json!({ "limit": 100 }))?;
         Ok(listed["compactions"].as_array().map_or(0, Vec::len))
     }
 
+    /// Waits until everything ingested is archived; returns the archive's status.
+    pub(crate) fn wait_archived(&self) -> anyhow::Result<Value> {
+        let (mut wire, mut since) = (self.connect()?, Stopwatch::start());
+        let mut last = Value::Null;
+        loop {
+            // The index is opened in the background, and calls are refused until then.
+            let status = wire.call("archive/status", &json!({})).unwrap_or_default();
+            if status["state"] == "idle" {
+                return Ok(status);
+            }
+            if status["text_bytes"] != last {
+                (last, since) = (status["text_bytes"].clone(), Stopwatch::start());
+            }
+            ensure!(
+                since.elapsed() < STANDSTILL,
+                "the archive makes no progress: {status}\n{}",
+                self.log()
+            );
+            pause(POLL);
+        }
+    }
+
+    /// Waits until the search index has everything ingested.
     pub(crate) fn wait_indexed(&self) -> anyhow::Result<()> {
         let mut wire = self.connect()?;
         loop {

@@ -5,6 +5,7 @@
 //! about each thread must equal those of a fresh daemon.
 
 mod agent;
+mod archived;
 mod bounds;
 mod chance;
 mod clients;
@@ -144,6 +145,8 @@ pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Resu
     println!("    {}", day.actions.show());
     let compared = comparison::compare(longhauld, &daemon, &day, CONFIG)?;
     println!("    {compared} threads: answers equal those of a fresh daemon");
+    let archived = archived::compare(&daemon, home.path())?;
+    println!("    {archived} archived texts equal their transcripts");
     let memory = daemon.memory()?;
     let times = clients.into_times()?;
     let findings = bounds::judge(&samples, &times, whole, memory.peak - memory.program);

@@ -208,9 +208,7 @@ impl Ingest {
     /// Lists everything now and waits until it is all stored.
     pub async fn settle(&self, timeout: Duration) -> Result<(), SyncError> {
         let settled = async {
-            let (reply, done) = oneshot::channel();
-            self.ask(Request::Scan(reply)).await?;
-            done.await.map_err(|_| SyncError::Stopping)?;
+            self.scan().await?;
             while self.shared.progress.is_catching_up.load(Ordering::Relaxed) {
                 tokio::time::sleep(SETTLE_POLL).await;
             }
@@ -407,7 +405,7 @@ impl Ingest {
     pub async fn scan(&self) -> Result<(), SyncError> {
         let (reply, done) = oneshot::channel();
         self.ask(Request::Scan(reply)).await?;
-        done.await.map_err(|_| SyncError::Stopping)
+        done.await.unwrap_or(Err(SyncError::Stopping))
     }
 
     /// The listed transcripts of a thread.

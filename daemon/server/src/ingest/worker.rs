@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use longhaul_store::StoreError;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, sleep, sleep_until};
@@ -41,7 +42,7 @@ const BATCHES: usize = 2;
 pub(crate) enum Request {
     /// Catch this file up before anything else.
     File(PathBuf, oneshot::Sender<Result<(), SyncError>>),
-    Scan(oneshot::Sender<()>),
+    Scan(oneshot::Sender<Result<(), SyncError>>),
 }
 
 /// State of a path.
@@ -117,7 +118,9 @@ impl Worker {
             self.take_hints().await;
             // A client that waits for a file at start does not wait for the first listing.
             if self.is_scan_due() && (self.urgent.is_empty() || self.shared.is_listed()) {
-                self.scan().await;
+                if let Err(error) = self.scan().await {
+                    self.on_refusal(&error).await;
+                }
             }
             self.count_queue();
             let slice = self.next_slice();
@@ -166,16 +169,22 @@ impl Worker {
     async fn accept(&mut self, request: Request) {
         match request {
             Request::Scan(reply) => {
-                self.scan().await;
-                // The caller may have given up.
-                reply.send(()).ok();
+                let listed = self.scan().await;
+                // Before the pause that a refusal brings. The caller may have given up.
+                reply.send(listed.as_ref().copied().map_err(SyncError::refused)).ok();
+                if let Err(error) = listed {
+                    self.on_refusal(&error).await;
+                }
             }
             Request::File(path, reply) => {
                 let job = match self.inspect(path).await {
                     PathState::Tracked(job) => Some(job),
                     PathState::New(path) => {
-                        if !self.scanned.iter().any(|job| job.path == path) {
-                            self.scan().await;
+                        if !self.scanned.iter().any(|job| job.path == path)
+                            && let Err(error) = self.scan().await
+                        {
+                            reply.send(Err(SyncError::refused(&error))).ok();
+                            return self.on_refusal(&error).await;
                         }
                         self.promote(&path)
                     }
@@ -272,11 +281,12 @@ impl Worker {
     }
 
     /// Lists everything and queues the changed files.
-    async fn scan(&mut self) {
-        if self.shared.database.is_recovery_unfinished()
-            && let Err(error) = self.shared.recover().await
-        {
-            return self.on_refusal(&error).await;
+    ///
+    /// # Errors
+    /// The store refuses; the caller reports it with `on_refusal`.
+    async fn scan(&mut self) -> Result<(), StoreError> {
+        if self.shared.database.is_recovery_unfinished() {
+            self.shared.recover().await?;
         }
         for (folder, error) in self.watch.cover(&self.shared.roots) {
             self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
@@ -290,10 +300,8 @@ impl Worker {
             shared.catalogue.list(&listing);
             listing
         });
-        let Ok(mut listing) = listed.await else { return };
-        if let Err(error) = self.shared.recall(listing.files.iter().map(|file| &file.path)).await {
-            return self.on_refusal(&error).await;
-        }
+        let Ok(mut listing) = listed.await else { return Ok(()) };
+        self.shared.recall(listing.files.iter().map(|file| &file.path)).await?;
         // The catalogue has them now.
         listing.files = Vec::new();
         let shared = Arc::clone(&self.shared);
@@ -301,7 +309,7 @@ impl Worker {
             let plan = plan(&shared.catalogue, &listing);
             (listing, plan)
         });
-        let Ok((listing, plan)) = planned.await else { return };
+        let Ok((listing, plan)) = planned.await else { return Ok(()) };
         let progress = &self.shared.progress;
         // 0 means "never", even on a clock that starts at 0.
         progress.last_scan_at_ms.store((self.shared.now_ms)().max(1), Ordering::Relaxed);
@@ -309,8 +317,8 @@ impl Worker {
         progress.is_catching_up.store(!plan.jobs.is_empty(), Ordering::Relaxed);
         self.report(&listing);
         self.scanned = plan.jobs.into();
-        self.mark(&plan.gone, true).await;
-        self.mark(&plan.back, false).await;
+        self.mark(&plan.gone, true).await?;
+        self.mark(&plan.back, false).await
     }
 
     fn report(&mut self, listing: &Listing) {
@@ -331,14 +339,12 @@ impl Worker {
     }
 
     /// Marks files as gone or back, in the store first and then in memory.
-    async fn mark(&mut self, paths: &[String], gone: bool) {
+    async fn mark(&self, paths: &[String], gone: bool) -> Result<(), StoreError> {
         if paths.is_empty() {
-            return;
+            return Ok(());
         }
         let at_ms = gone.then(|| (self.shared.now_ms)());
-        if let Err(error) = self.shared.projection.mark_gone(paths, at_ms).await {
-            return self.on_refusal(&error).await;
-        }
+        self.shared.projection.mark_gone(paths, at_ms).await?;
         self.shared.folds.clear();
         if !gone {
             paths.iter().for_each(|path| self.shared.events.file_stored(path));
@@ -351,6 +357,7 @@ impl Worker {
                 entry.known.iter_mut().for_each(|known| known.gone = false);
             }
         }
+        Ok(())
     }
 
     fn next_slice(&mut self) -> Vec<Job> {

@@ -16,8 +16,11 @@ use longhaul_protocol::thread::{
     Append, AppendParams, Open, Sync, SyncParams, ThreadGet, ThreadGetParams,
 };
 use longhaul_protocol::{ErrorKind, Method, WireError};
+use memchr::memmem;
 
-use super::script::{self, FIRST, NOTES, PROMPT, Promises, SECOND, THIRD, restored, transcript};
+use super::script::{
+    self, FIRST, NOTES, OF_THIRD, PROMPT, Promises, SECOND, THIRD, restored, transcript,
+};
 use super::shim::{Fault, PATIENCE, Place, Trigger};
 use crate::archive::{pack_says, packs};
 use crate::support::Client;
@@ -284,9 +287,16 @@ impl Check {
         if !promises.is_forgotten {
             return;
         }
-        for words in [THIRD, "governor"] {
+        for words in [THIRD, OF_THIRD] {
             let is_left = packs(&place.home()).iter().any(|pack| pack_says(pack, words));
             self.expect(!is_left, || format!("{words:?} is in a pack of the archive"));
+        }
+        if promises.is_erased {
+            let left = files_below(&place.state()).into_iter().find(|path| {
+                fs::read(path)
+                    .is_ok_and(|bytes| memmem::find(&bytes, OF_THIRD.as_bytes()).is_some())
+            });
+            self.expect(left.is_none(), || format!("a forgotten thread is in {left:?}"));
         }
         let to = Some(place.home().join("nothing.jsonl").display().to_string());
         let params = RestoreParams { thread_id: THIRD.into(), to };

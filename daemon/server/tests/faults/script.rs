@@ -12,19 +12,24 @@ use longhaul_protocol::memory::{
     AddNote, AddNoteParams, Origin, Run as RunMemory, RunParams as MemoryRun,
 };
 use longhaul_protocol::message_history::{Append as AppendPrompt, AppendParams as PromptParams};
-use longhaul_protocol::thread::{Append, AppendParams, Open, OpenParams, Sync, SyncParams};
+use longhaul_protocol::thread::{
+    Append, AppendParams, Open, OpenParams, Sync, SyncParams, ThreadForget, ThreadForgetParams,
+};
 use longhaul_protocol::{ErrorKind, Method, WireError};
 
 use super::shim::{Fault, PATIENCE, Subject};
-use crate::archive::long;
+use crate::archive::{long, pack_says, packs};
 use crate::support::rollout::Rollout;
 use crate::support::{Client, message, of_thread};
 use crate::threads::addition;
 
 pub const FIRST: &str = "019cadd3-0000-7000-8000-0000000000f1";
 pub const SECOND: &str = "019cadd3-0000-7000-8000-0000000000f2";
-/// The archive forgets it.
+/// Forgotten by the archive, and after its transcript is deleted, by all.
 pub const THIRD: &str = "019cadd3-0000-7000-8000-0000000000f3";
+
+/// A word of the third thread alone.
+pub const OF_THIRD: &str = "governor";
 
 pub const NOTES: [&str; 2] = ["Write dates as 2026-11-21.", "Never force a push."];
 pub const PROMPT: &str = "Rename parse() to parse_line().";
@@ -62,6 +67,8 @@ pub struct Promises {
     pub is_archived: bool,
     /// The archive has nothing of the third thread.
     pub is_forgotten: bool,
+    /// No file has.
+    pub is_erased: bool,
     /// The first thread is in [`restored`].
     pub is_restored: bool,
 }
@@ -79,7 +86,7 @@ pub fn lay_out(home: &Path) {
     let (first, second) = transcripts();
     first.write(home);
     second.write(home);
-    long(THIRD, "governor", 2).write(home);
+    long(THIRD, OF_THIRD, 2).write(home);
 }
 
 /// The progress of a script.
@@ -200,7 +207,7 @@ impl<'a> Script<'a> {
         }
         self.prompt().await;
         self.archived().await;
-        self.forget().await;
+        self.forget(home).await;
         self.restore(home).await;
         grow(home);
         self.sync(SECOND).await;
@@ -274,10 +281,19 @@ impl<'a> Script<'a> {
         }
     }
 
-    async fn forget(&mut self) {
+    async fn forget(&mut self, home: &Path) {
         let params = ForgetParams { thread_id: THIRD.into() };
         if self.call::<Forget>(params).await.is_some() {
+            // Not only after the next start, which tidies up.
+            if packs(home).iter().any(|pack| pack_says(pack, OF_THIRD)) {
+                self.complaints.push("a forgotten thread is in a pack of the archive".into());
+            }
             self.promise(|promises| promises.is_forgotten = true);
+        }
+        fs::remove_file(transcript(home, THIRD)).ok();
+        let params = ThreadForgetParams { thread_id: THIRD.into() };
+        if self.call::<ThreadForget>(params).await.is_some() {
+            self.promise(|promises| promises.is_erased = true);
         }
     }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_client::briefing::{self, Briefing, BriefingRequest, LIMIT_MS, OPENING};
+use longhaul_client::briefing::{Briefing, BriefingRequest, LIMIT_MS, OPENING, tail_tokens};
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::FOCUS_BYTES_MAX;
 use longhaul_protocol::thread::{Sync, SyncParams};
@@ -102,7 +102,7 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
         memory.map(|text| format!("What longhaul remembers from earlier threads:\n\n{text}")),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-    let tail_tokens = briefing::tail_tokens(payload.context_window);
+    let tail_tokens = tail_tokens(payload.context_window);
     Ok(Outcome::Briefing { text, tail_tokens, compaction_id: Some(made.compaction_id) })
 }
 

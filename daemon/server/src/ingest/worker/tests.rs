@@ -25,7 +25,7 @@ async fn a_file_to_read_again_is_not_forgotten() {
     let home: PathBuf = folder.path().canonicalize().unwrap();
     let (mut worker, cancel) = worker(&home).await;
     worker.requeue(restart("/a"));
-    worker.scan().await;
+    worker.scan().await.unwrap();
     let queued = worker.next_slice();
     assert_eq!(queued.iter().map(|job| job.path.as_str()).collect::<Vec<_>>(), ["/a"]);
 

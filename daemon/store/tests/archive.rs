@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use longhaul_core::archive::chunk::ChunkDigest;
+use longhaul_core::archive::eviction::ChunkGroup;
 use longhaul_core::archive::pack::PackedChunk;
 use longhaul_core::digest::Digest128;
 use longhaul_core::thread::Source;
@@ -51,6 +52,26 @@ fn text(thread_id: &str, generation: i64, chunks: &[&str]) -> ArchivedPart {
 
 async fn index(folder: &Path) -> ArchiveIndex {
     ArchiveIndex::open(&folder.join("index.db")).await.unwrap()
+}
+
+#[tokio::test]
+async fn chunks_are_grouped_by_the_threads_that_use_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(folder.path()).await;
+    let packs = [pack(1, &["shared", "both", "a1"]), pack(2, &["a2", "b1"])];
+    // A thread that has a chunk twice, once in an older text, uses it once.
+    let texts = [
+        text("a", 1, &["shared", "both", "a1", "a2"]),
+        text("a", -1, &["shared", "a2", "a2"]),
+        text("b", 1, &["shared", "both", "b1"]),
+    ];
+    index.commit(&packs, &texts).await.unwrap();
+    let mut bytes = std::collections::BTreeMap::new();
+    for ChunkGroup { threads, bytes: own } in index.threads.chunk_groups().await.unwrap() {
+        *bytes.entry(threads.join(" ")).or_insert(0) += own;
+    }
+    let expected = [("a", 50), ("a b", 50), ("b", 25)].map(|(of, own)| (of.to_owned(), own));
+    assert_eq!(bytes, expected.into());
 }
 
 #[tokio::test]

@@ -104,16 +104,15 @@ impl Archive {
         Ok(index)
     }
 
-    /// Reconciles packs and index. An empty index is rebuilt from the packs. Otherwise, packs that are not in the index
-    /// were not committed, or not removed. Afterwards, no text of a forgotten thread is in the index.
+    /// Reconciles packs and index. An index that never had a pack is rebuilt from the packs. Otherwise, packs that are not in
+    /// the index were not committed, or not removed. Afterwards, no text of a forgotten thread is in the index.
     async fn settle(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
         let access = |error: io::Error| StoreError::Access {
             path: self.folder.clone(),
             detail: error.to_string(),
         };
-        let known = index.packs.all().await?;
         let found = packs_in(&self.folder).map_err(access)?;
-        if known.is_empty() && !found.is_empty() {
+        if index.packs.last().await? == 0 && !found.is_empty() {
             rebuild::rebuild(&self.folder, index, &found).await?;
         }
         self.remove_orphans(index).await?;

@@ -347,7 +347,7 @@ async fn written(client: &mut Client, home: &Path) -> Option<(u64, u64)> {
 }
 
 /// A daemon with a limit on file sizes, which simulates a full disk.
-fn bounded(home: &Path) -> Command {
+pub(crate) fn bounded(home: &Path) -> Command {
     let longhauld = command(home).get_program().to_owned();
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; exec \"$0\""]).arg(longhauld);
@@ -355,7 +355,7 @@ fn bounded(home: &Path) -> Command {
     shell
 }
 
-fn limit(process: &Process, bytes: Option<u64>) {
+pub(crate) fn limit(process: &Process, bytes: Option<u64>) {
     let pid = Pid::from_raw(i32::try_from(process.id()).unwrap());
     prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
 }

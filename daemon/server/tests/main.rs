@@ -5,6 +5,7 @@
 mod agents;
 mod agents_project;
 mod archive;
+mod archive_bounds;
 mod archive_damage;
 mod archive_forget;
 mod archive_reports;

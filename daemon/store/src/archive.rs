@@ -137,10 +137,14 @@ pub struct ThreadAge {
     pub lived_ms: i64,
 }
 
-/// The bounds under which texts were evicted, in an index that has none yet. Not in `archive.sql`, since another version
-/// of the index would be rebuilt, and a rebuilt one has lost ages and evictions.
-const EVICTION_BOUNDS: &str = "CREATE TABLE IF NOT EXISTS eviction_bounds (one INTEGER PRIMARY KEY CHECK (one = 1), \
-     max_bytes INTEGER NOT NULL, max_age_ms INTEGER) STRICT";
+/// Tables that an older index does not have: the bounds under which texts were evicted, and the highest number of a pack
+/// that was removed. Not in `archive.sql`, since another version of the index would be rebuilt, and a rebuilt one has lost
+/// ages and evictions.
+const ADDED: [&str; 2] = [
+    "CREATE TABLE IF NOT EXISTS eviction_bounds (one INTEGER PRIMARY KEY CHECK (one = 1), \
+     max_bytes INTEGER NOT NULL, max_age_ms INTEGER) STRICT",
+    "CREATE TABLE IF NOT EXISTS last_pack (one INTEGER PRIMARY KEY CHECK (one = 1), pack INTEGER NOT NULL) STRICT",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArchiveTotals {
@@ -273,6 +277,9 @@ async fn prepare(pools: &Pools) -> Result<(), StoreError> {
     if prepare_index(pools, &FORMAT).await? {
         open::check(pools).await?;
     }
-    let adding = sqlx::query(EVICTION_BOUNDS).execute(pools.writer()).await;
-    adding.map(drop).map_err(|error| pools.classify(error))
+    for table in ADDED {
+        let adding = sqlx::query(table).execute(pools.writer()).await;
+        adding.map_err(|error| pools.classify(error))?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! The one integration test binary of the store.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod archive;
 mod commit;
 mod crash;
 mod damage;

@@ -182,7 +182,7 @@ const ARCHIVE: &[Floor] = &[
     &["reading"],
     &["lookup", "publishing", "repair"],
     &["upkeep"],
-    &["forgetting"],
+    &["bounds", "forgetting"],
     &["archiver"],
     &["keeper"],
     &["restore", "status"],

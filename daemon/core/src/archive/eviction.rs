@@ -1,6 +1,7 @@
 //! Selects the threads to evict when the archive exceeds its bounds.
 
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 /// After an eviction 1/20 of the bound stays free, so that the next line does not evict again.
 const FREE_PART: u64 = 20;
@@ -17,7 +18,13 @@ pub struct EvictionCandidate {
     pub updated_ms: i64,
     /// Milliseconds that the machine ran since it was last archived.
     pub age_ms: i64,
-    /// Estimated bytes on disk that its eviction frees.
+}
+
+/// Chunks that the same threads use. They are freed when the last of these threads is evicted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkGroup {
+    pub threads: Vec<String>,
+    /// Estimated bytes on disk.
     pub bytes: u64,
 }
 
@@ -41,9 +48,15 @@ impl Bounds {
     }
 }
 
-/// Selects threads to evict from an archive of `bytes` bytes: first all over the maximum age that have neither a
-/// receipt nor a pin, then the oldest until the rest fits: those with receipts after all others, those with pins last.
-pub fn plan(mut threads: Vec<EvictionCandidate>, bytes: u64, bounds: Bounds) -> Vec<String> {
+/// Selects threads to evict from an archive of these chunks and `fixed` other bytes, which no eviction frees: first all over
+/// the maximum age that have neither a receipt nor a pin, then the oldest until the rest fits: those with receipts after all
+/// others, those with pins last. A thread whose chunks are all in use by threads that stay is evicted only for its age.
+pub fn plan(
+    mut threads: Vec<EvictionCandidate>,
+    chunks: &[ChunkGroup],
+    fixed: u64,
+    bounds: Bounds,
+) -> Vec<String> {
     // In reverse order, since candidates are popped.
     threads.sort_by(|a, b| {
         let key = |one: &EvictionCandidate| (one.has_pin, one.has_receipt, one.updated_ms);
@@ -54,17 +67,63 @@ pub fn plan(mut threads: Vec<EvictionCandidate>, bytes: u64, bounds: Bounds) -> 
         !is_held && bounds.max_age_ms.is_some_and(|max| thread.age_ms > max)
     };
     let (old, mut rest): (Vec<_>, Vec<_>) = threads.into_iter().partition(is_over_age);
-    let mut left = old.iter().fold(bytes, |left, thread| left.saturating_sub(thread.bytes));
-    let mut evicted: Vec<String> = old.into_iter().rev().map(|thread| thread.thread_id).collect();
-    if left > bounds.max_bytes {
+    let mut left = BytesLeft::of(chunks, fixed);
+    let mut evicted = Vec::new();
+    for thread in old.into_iter().rev() {
+        left.evict(&thread.thread_id);
+        evicted.push(thread.thread_id);
+    }
+    if left.bytes > bounds.max_bytes {
         let goal = bounds.max_bytes - bounds.max_bytes / FREE_PART;
-        while left > goal {
+        let mut for_space = Vec::new();
+        while left.bytes > goal {
             let Some(thread) = rest.pop() else { break };
-            left = left.saturating_sub(thread.bytes);
-            evicted.push(thread.thread_id);
+            left.evict(&thread.thread_id);
+            for_space.push(thread.thread_id);
         }
+        for_space.retain(|thread| left.has_freed_any(thread));
+        evicted.extend(for_space);
     }
     evicted
+}
+
+/// What is left of the archive while threads are evicted.
+struct BytesLeft<'a> {
+    bytes: u64,
+    groups: HashMap<&'a str, Vec<usize>>,
+    /// The threads left that use a group, and its bytes.
+    users: Vec<(usize, u64)>,
+}
+
+impl<'a> BytesLeft<'a> {
+    fn of(chunks: &'a [ChunkGroup], fixed: u64) -> Self {
+        let mut groups: HashMap<&str, Vec<usize>> = HashMap::new();
+        let (mut bytes, mut users) = (fixed, Vec::new());
+        for (number, group) in chunks.iter().enumerate() {
+            let threads: HashSet<&str> = group.threads.iter().map(String::as_str).collect();
+            users.push((threads.len(), group.bytes));
+            bytes = bytes.saturating_add(group.bytes);
+            for thread in threads {
+                groups.entry(thread).or_default().push(number);
+            }
+        }
+        Self { bytes, groups, users }
+    }
+
+    fn evict(&mut self, thread: &str) {
+        for number in self.groups.get(thread).into_iter().flatten() {
+            let (users, bytes) = &mut self.users[*number];
+            *users -= 1;
+            if *users == 0 {
+                self.bytes = self.bytes.saturating_sub(*bytes);
+            }
+        }
+    }
+
+    /// Whether evicting this thread, and the others evicted, has freed any chunk of it.
+    fn has_freed_any(&self, thread: &str) -> bool {
+        self.groups.get(thread).into_iter().flatten().any(|number| self.users[*number].0 == 0)
+    }
 }
 
 #[cfg(test)]
@@ -78,8 +137,18 @@ mod tests {
             has_receipt,
             updated_ms,
             age_ms: -updated_ms,
-            bytes: 100,
         }
+    }
+
+    /// The threads that use some chunks, and the bytes of these.
+    fn group(threads: &[&str], bytes: u64) -> ChunkGroup {
+        ChunkGroup { threads: threads.iter().map(|id| (*id).to_owned()).collect(), bytes }
+    }
+
+    /// Plans for threads with 100 bytes each.
+    fn plan_alike(threads: Vec<EvictionCandidate>, bounds: Bounds) -> Vec<String> {
+        let chunks: Vec<_> = threads.iter().map(|one| group(&[&one.thread_id], 100)).collect();
+        plan(threads, &chunks, 0, bounds)
     }
 
     #[test]
@@ -105,7 +174,7 @@ mod tests {
         let threads =
             vec![thread("pinned", 10, false), thread("a", 20, true), thread("b", 30, false)];
         let bounds = Bounds { max_bytes: 150, max_age_ms: None };
-        assert_eq!(plan(threads, 300, bounds), ["b", "a"]);
+        assert_eq!(plan_alike(threads, bounds), ["b", "a"]);
     }
 
     #[test]
@@ -128,13 +197,45 @@ mod tests {
             (200, vec!["b", "c", "d"]),
             (50, vec!["b", "c", "d", "a"]),
         ] {
-            assert_eq!(plan(threads(), 400, bounds(max_bytes)), expected, "{max_bytes}");
+            assert_eq!(plan_alike(threads(), bounds(max_bytes)), expected, "{max_bytes}");
         }
         let aged = Bounds { max_bytes: 1_000, max_age_ms: Some(-20) };
-        assert_eq!(plan(threads(), 400, aged), Vec::<String>::new(), "as old as allowed");
+        assert_eq!(plan_alike(threads(), aged), Vec::<String>::new(), "as old as allowed");
         let aged = Bounds { max_bytes: 1_000, max_age_ms: Some(-25) };
-        assert_eq!(plan(threads(), 400, aged), ["b"], "a receipt keeps the older one");
+        assert_eq!(plan_alike(threads(), aged), ["b"], "a receipt keeps the older one");
         let aged = Bounds { max_bytes: 150, max_age_ms: Some(-25) };
-        assert_eq!(plan(threads(), 400, aged), ["b", "c", "d"], "it is evicted only for space");
+        assert_eq!(plan_alike(threads(), aged), ["b", "c", "d"], "it is evicted only for space");
+    }
+
+    #[test]
+    fn shared_chunks_are_freed_with_their_last_thread() {
+        let threads =
+            || vec![thread("a", 10, false), thread("b", 20, false), thread("c", 30, false)];
+        let chunks =
+            [group(&["a", "b"], 100), group(&["a"], 1), group(&["b"], 1), group(&["c"], 100)];
+        let bounds = |max_bytes| Bounds { max_bytes, max_age_ms: None };
+        assert_eq!(plan(threads(), &chunks, 0, bounds(202)), Vec::<String>::new());
+        assert_eq!(
+            plan(threads(), &chunks, 0, bounds(150)),
+            ["a", "b"],
+            "both free it, so c stays"
+        );
+        assert_eq!(plan(threads(), &chunks, 100, bounds(150)), ["a", "b", "c"], "an index stays");
+        let aged = Bounds { max_bytes: 150, max_age_ms: Some(-15) };
+        assert_eq!(plan(threads(), &chunks, 0, aged), ["a", "b"], "a frees only its own chunk");
+        let twice = [group(&["a", "a", "b"], 100), group(&["c"], 100)];
+        assert_eq!(plan(threads(), &twice, 0, bounds(150)), ["a", "b"], "named twice");
+    }
+
+    #[test]
+    fn a_thread_that_frees_nothing_stays() {
+        let threads =
+            || vec![thread("a", 10, false), thread("b", 20, false), thread("c", 30, false)];
+        let chunks = [group(&["a", "c"], 100), group(&["b"], 100)];
+        let bounds = |max_bytes| Bounds { max_bytes, max_age_ms: None };
+        assert_eq!(plan(threads(), &chunks, 0, bounds(150)), ["b"], "c keeps the text of a");
+        assert_eq!(plan(threads(), &chunks, 0, bounds(50)), ["a", "b", "c"]);
+        let aged = Bounds { max_bytes: 200, max_age_ms: Some(-15) };
+        assert_eq!(plan(threads(), &chunks, 0, aged), ["a"], "its age counts in any case");
     }
 }

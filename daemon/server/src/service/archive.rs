@@ -12,8 +12,9 @@
 //! *A transcript that was replaced* keeps its old text beside the new one, a few times. One that was moved, or that its
 //! agent compressed, has the same text, so its chunks already exist.
 //!
-//! *Upkeep* (`upkeep`): merges small packs, deletes what nothing refers to, enforces the configured bounds, and reads
-//! whole packs at intervals. It replaces the chunks of a damaged pack from the transcripts that still exist (`repair`); the
+//! *Bounds* (`bounds`): evicts old threads if the archive exceeds the configured ones.
+//!
+//! *Upkeep* (`upkeep`): merges small packs, deletes what nothing refers to, and reads whole packs at intervals. It replaces the chunks of a damaged pack from the transcripts that still exist (`repair`); the
 //! others stay, as far as they can be read.
 //!
 //! *Forgetting* (`forgetting`) records that a thread must not be archived again, removes its texts, and rewrites every pack
@@ -23,6 +24,7 @@
 //! Readers use the archive only for what a transcript no longer contains.
 
 mod archiver;
+mod bounds;
 mod description;
 mod forgetting;
 mod keeper;
@@ -36,8 +38,8 @@ mod status;
 mod titles;
 mod upkeep;
 
+pub(super) use bounds::EvictionFacts;
 pub use keeper::ArchiveKeeper;
 pub use lookup::{ArchiveLookup, ArchivedRows};
 pub(super) use shared::ArchiveShared;
 pub use status::{ArchiveWork, ArchivedThread};
-pub(super) use upkeep::EvictionFacts;

@@ -43,12 +43,15 @@ impl ArchivePackTable {
         .map_err(|error| self.0.classify(error))
     }
 
-    /// Number of the last pack; 0 if there is none.
+    /// The highest number that a pack has had; 0 if there never was one.
     pub async fn last(&self) -> Result<i64, StoreError> {
-        sqlx::query_scalar("SELECT coalesce(max(pack), 0) FROM pack")
-            .fetch_one(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))
+        sqlx::query_scalar(
+            "SELECT coalesce(max(pack), 0) FROM \
+             (SELECT pack FROM pack UNION ALL SELECT pack FROM last_pack)",
+        )
+        .fetch_one(self.0.reader())
+        .await
+        .map_err(|error| self.0.classify(error))
     }
 
     /// The contents of a pack that are in use: its chunks in the order of the texts, and all their positions.
@@ -149,6 +152,14 @@ impl ArchivePackTable {
                     .map_err(classify)?;
             }
         }
+        // The index forgets packs only here.
+        sqlx::query(
+            "INSERT OR REPLACE INTO last_pack (one, pack) SELECT 1, max(pack) FROM pack \
+             HAVING max(pack) >= (SELECT coalesce(max(pack), 0) FROM last_pack)",
+        )
+        .execute(&mut *transaction)
+        .await
+        .map_err(classify)?;
         for pack in old {
             sqlx::query("DELETE FROM pack WHERE pack = ?1")
                 .bind(pack)

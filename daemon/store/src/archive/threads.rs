@@ -1,6 +1,8 @@
 //! The archived threads.
 
-use longhaul_core::archive::eviction::Bounds;
+use std::collections::HashMap;
+
+use longhaul_core::archive::eviction::{Bounds, ChunkGroup};
 use sqlx::SqliteConnection;
 
 use super::{LIVED_UNKNOWN, ThreadAge};
@@ -47,18 +49,36 @@ impl ArchiveThreadTable {
         .map_err(|error| self.0.classify(error))
     }
 
-    /// The archived threads, each with the bytes of the chunks that no other thread uses.
-    pub async fn exclusive_bytes(&self) -> Result<Vec<(String, u64)>, StoreError> {
+    /// The chunks in use, grouped by the threads that use them, with their shares of the packs on disk. Reads every piece,
+    /// which takes a second for a million chunks.
+    pub async fn chunk_groups(&self) -> Result<Vec<ChunkGroup>, StoreError> {
+        let classify = |error| self.0.classify(error);
+        let owners: Vec<(i64, String)> =
+            sqlx::query_as("SELECT transcript, thread_id FROM transcript")
+                .fetch_all(self.0.reader())
+                .await
+                .map_err(classify)?;
+        let owners: HashMap<i64, String> = owners.into_iter().collect();
+        // `CROSS JOIN` keeps the order of the tables: the pieces are read in the order of their chunks.
         let rows: Vec<(String, i64)> = sqlx::query_as(
-            "SELECT t.thread_id, sum(CASE WHEN o.threads = 1 THEN o.bytes ELSE 0 END) FROM \
-             (SELECT p.chunk, c.bytes, min(t.thread_id) AS thread_id, count(DISTINCT t.thread_id) AS threads \
-              FROM piece p JOIN transcript t USING (transcript) JOIN chunk c USING (chunk) GROUP BY p.chunk) o \
-             JOIN (SELECT DISTINCT thread_id FROM transcript) t ON t.thread_id = o.thread_id GROUP BY t.thread_id",
+            "SELECT users, CAST(sum(bytes) AS INTEGER) FROM \
+             (SELECT group_concat(DISTINCT p.transcript) AS users, \
+              CAST(c.bytes AS REAL) * k.bytes / max(k.text_bytes, 1) AS bytes \
+              FROM piece p CROSS JOIN chunk c USING (chunk) CROSS JOIN pack k USING (pack) GROUP BY p.chunk) \
+             GROUP BY users",
         )
         .fetch_all(self.0.reader())
         .await
-        .map_err(|error| self.0.classify(error))?;
-        Ok(rows.into_iter().map(|(thread, bytes)| (thread, bytes.cast_unsigned())).collect())
+        .map_err(classify)?;
+        let group = |(users, bytes): (String, i64)| {
+            let users = users.split(',').filter_map(|user| user.parse::<i64>().ok());
+            let mut threads: Vec<String> =
+                users.filter_map(|user| owners.get(&user).cloned()).collect();
+            threads.sort_unstable();
+            threads.dedup();
+            ChunkGroup { threads, bytes: bytes.cast_unsigned() }
+        };
+        Ok(rows.into_iter().map(group).collect())
     }
 
     /// Removes the texts of threads to keep `bounds`. Records these and the size of the texts, so that they are archived

@@ -10,7 +10,7 @@ use crate::file::FILES_AT_ONCE;
 use crate::pool::Pools;
 use crate::row::{digest, digest_bytes, get, named, unsigned};
 
-/// Maximum replaced generations kept per file.
+/// Maximum replaced generations kept per file: undamaged ones, and as many of which a part is damaged.
 const REPLACED_MAX: i64 = 4;
 
 const TRANSCRIPT: &str = "SELECT transcript, path, generation, thread_id, source, cwd, first_seq, source_bytes, \
@@ -107,7 +107,8 @@ impl ArchiveTranscriptTable {
             .map_err(|error| self.0.classify(error))
     }
 
-    /// Marks a text's generation as replaced; deletes the oldest replaced ones.
+    /// Marks a text's generation as replaced; deletes the oldest replaced ones. Damaged ones are counted separately, so that
+    /// repeated damage does not cost undamaged ones.
     pub async fn replace(&self, transcript: &ArchivedTranscript) -> Result<(), StoreError> {
         let classify = |error| self.0.classify(error);
         let mut transaction = self.0.begin().await?;
@@ -121,8 +122,11 @@ impl ArchiveTranscriptTable {
             .await
             .map_err(classify)?;
         sqlx::query(
-            "DELETE FROM transcript WHERE transcript IN (SELECT transcript FROM transcript \
-             WHERE path = ?1 AND generation < 0 ORDER BY generation LIMIT -1 OFFSET ?2)",
+            "DELETE FROM transcript WHERE transcript IN (SELECT transcript FROM \
+             (SELECT transcript, row_number() OVER (PARTITION BY is_damaged ORDER BY generation) AS age FROM \
+              (SELECT t.transcript, t.generation, EXISTS (SELECT 1 FROM piece p JOIN chunk c USING (chunk) \
+                JOIN pack k USING (pack) WHERE p.transcript = t.transcript AND k.damaged = 1) AS is_damaged \
+               FROM transcript t WHERE t.path = ?1 AND t.generation < 0)) WHERE age > ?2)",
         )
         .bind(&transcript.path)
         .bind(REPLACED_MAX)

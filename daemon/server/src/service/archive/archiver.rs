@@ -14,9 +14,9 @@ use longhaul_store::{
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::bounds::{self, EvictionFacts};
 use super::reading::{self, NewPart, ReadOutcome, Tail};
 use super::shared::{ArchiveShared, BATCH_BYTES};
-use super::upkeep::EvictionFacts;
 use super::{forgetting, publishing, upkeep};
 use crate::archive::ForgottenThreads;
 use crate::heap;
@@ -126,7 +126,7 @@ impl Archiver {
         if self.cancel.run_until_cancelled(self.ingest.idle()).await.is_none() {
             return Ok(false);
         }
-        if upkeep::readmit(&self.shared, index).await? {
+        if bounds::readmit(&self.shared, index).await? {
             self.shared.hints.hint_all();
         }
         let mut queue = self.queue(index).await?;
@@ -159,8 +159,7 @@ impl Archiver {
             tokio::task::spawn_blocking(heap::release).await?;
         }
         let _turn = self.shared.turn.lock().await;
-        upkeep::keep_bounds(&self.shared, index, &self.facts).await?;
-        upkeep::merge(&self.shared, index).await?;
+        bounds::keep(&self.shared, index, &self.facts).await?;
         self.shared.progress.set_behind(0);
         Ok(true)
     }

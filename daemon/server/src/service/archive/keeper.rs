@@ -7,10 +7,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
+use super::bounds::EvictionFacts;
 use super::forgetting::{self, ErasedText};
 use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
-use super::upkeep::EvictionFacts;
 use crate::archive::{Archive, ForgottenThreads};
 use crate::discovery::names::is_uuid;
 use crate::ingest::Ingest;

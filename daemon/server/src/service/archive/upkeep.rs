@@ -1,4 +1,4 @@
-//! Keeps the archive small, within its bounds, and undamaged.
+//! Keeps the archive small and undamaged.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -6,9 +6,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::archive::chunk::ChunkDigest;
-use longhaul_core::archive::eviction::{self, Bounds, EvictionCandidate};
 use longhaul_core::archive::pack::PackContents;
-use longhaul_store::{ArchiveIndex, CompactionTable, NewPack, PackRow, ThreadAge, UpdateTable};
+use longhaul_store::{ArchiveIndex, NewPack, PackRow};
 
 use super::description::{PackDescription, text_hash};
 use super::repair;
@@ -16,7 +15,6 @@ use super::shared::{ArchiveShared, BATCH_BYTES};
 use crate::archive::{
     PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, next_pack,
 };
-use crate::service::age::AgeClock;
 use crate::service::error::ServiceError;
 
 /// Upper limits of the weight of small packs, by size class. Packs of one class are merged.
@@ -34,88 +32,6 @@ const CHECKED_MAX_MS: i64 = 30 * 86_400_000;
 
 /// Maximum bytes of packs to read in one round.
 const CHECK_BYTES: u64 = 256 << 20;
-
-const DAY_MS: i64 = 86_400_000;
-
-/// What the store says about the threads that may be evicted.
-pub(in crate::service) struct EvictionFacts {
-    pub(in crate::service) age: AgeClock,
-    pub(in crate::service) compactions: CompactionTable,
-    pub(in crate::service) updates: UpdateTable,
-}
-
-/// Lets evicted transcripts be archived again if the bounds are wider than at their eviction; returns whether there are
-/// any. Those that do not fit are evicted under the wider bounds, so this happens once.
-pub(super) async fn readmit(
-    shared: &ArchiveShared,
-    index: &ArchiveIndex,
-) -> Result<bool, ServiceError> {
-    let (now, before) = (bounds(shared), index.threads.eviction_bounds().await?);
-    if before.is_some_and(|before| !now.are_wider_than(before)) {
-        return Ok(false);
-    }
-    let transcripts = index.threads.readmit(now).await?;
-    if transcripts > 0 {
-        tracing::info!(
-            transcripts,
-            "the archive's bounds are wider: archiving evicted threads again"
-        );
-    }
-    Ok(transcripts > 0)
-}
-
-fn bounds(shared: &ArchiveShared) -> Bounds {
-    let days = i64::try_from(*shared.config.now().archive.max_age_days).unwrap_or(i64::MAX);
-    let max_age_ms = (days > 0).then(|| days.saturating_mul(DAY_MS));
-    Bounds { max_bytes: shared.max_bytes(), max_age_ms }
-}
-
-/// Evicts threads until the archive is within its bounds.
-pub(super) async fn keep_bounds(
-    shared: &ArchiveShared,
-    index: &ArchiveIndex,
-    facts: &EvictionFacts,
-) -> Result<(), ServiceError> {
-    let bounds @ Bounds { max_bytes, max_age_ms } = bounds(shared);
-    let totals = index.totals().await?;
-    let bytes = totals.bytes + index.bytes();
-    if bytes <= max_bytes && max_age_ms.is_none() {
-        return Ok(());
-    }
-    let lived_ms = facts.age.lived_ms().await?;
-    index.threads.begin_ages(lived_ms).await?;
-    let ages = index.threads.ages().await?;
-    let age_ms = |thread: &ThreadAge| lived_ms.saturating_sub(thread.lived_ms);
-    let is_any_old = ages.iter().any(|thread| max_age_ms.is_some_and(|max| age_ms(thread) > max));
-    if bytes <= max_bytes && !is_any_old {
-        return Ok(());
-    }
-    let own: HashMap<String, u64> = index.threads.exclusive_bytes().await?.into_iter().collect();
-    let receipts: HashSet<String> = facts.compactions.threads().await?.into_iter().collect();
-    let pins: HashSet<String> = facts.updates.pinned_threads().await?.into_iter().collect();
-    let threads = ages.into_iter().map(|thread| EvictionCandidate {
-        bytes: scaled(own.get(&thread.thread_id).copied().unwrap_or(0), &totals),
-        has_pin: pins.contains(&thread.thread_id),
-        has_receipt: receipts.contains(&thread.thread_id),
-        updated_ms: thread.updated_ms,
-        age_ms: age_ms(&thread),
-        thread_id: thread.thread_id,
-    });
-    let going = eviction::plan(threads.collect(), bytes, bounds);
-    if going.is_empty() {
-        return Ok(());
-    }
-    tracing::info!(threads = going.len(), "the archive exceeds its bounds: deleting old threads");
-    index.threads.evict(&going, bounds).await?;
-    index.packs.sweep().await?;
-    rewrite(shared, index, |pack| pack.used_bytes < pack.text_bytes).await
-}
-
-/// An estimate of the bytes on disk for `chunk_bytes` of chunks.
-fn scaled(chunk_bytes: u64, totals: &longhaul_store::ArchiveTotals) -> u64 {
-    let product = u128::from(chunk_bytes) * u128::from(totals.bytes);
-    u64::try_from(product / u128::from(totals.chunk_bytes.max(1))).unwrap_or(u64::MAX)
-}
 
 /// Merges small packs, rewrites those with little in use, and removes damaged ones whose chunks are all stored again.
 pub(super) async fn merge(
@@ -162,29 +78,71 @@ fn is_wasteful(pack: &PackRow) -> bool {
     !pack.is_damaged && pack.text_bytes >= BATCH_BYTES / 2 && pack.used_bytes < pack.text_bytes / 2
 }
 
+/// Whether rewriting a pack frees space on disk. The used chunks of a damaged one cannot be copied.
+pub(super) fn is_reclaimable(pack: &PackRow) -> bool {
+    match pack.is_damaged {
+        true => is_replaced(pack),
+        false => pack.used_bytes < pack.text_bytes,
+    }
+}
+
 /// Rewrites the packs that `is_due` into packs of up to a batch in use, and removes the old ones. A pack that is damaged
 /// stays.
+///
+/// # Errors
+/// A pack cannot be read, or a new one cannot be written: the first of these errors, after all other packs are rewritten.
 pub(super) async fn rewrite(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     is_due: impl Fn(&PackRow) -> bool,
 ) -> Result<(), ServiceError> {
-    let due: Vec<PackRow> =
-        index.packs.all().await?.into_iter().filter(|pack| is_due(pack)).collect();
-    for group in groups(due) {
-        let Some(damaged) = rewrite_group(shared, index, &group).await? else { continue };
-        on_damage(shared, index, &damaged, &group).await?;
-        if group.len() == 1 {
-            continue;
-        }
-        // The sound ones of the group must not stay because of the damaged one.
-        for pack in group {
-            if let Some(damaged) = rewrite_group(shared, index, &[pack]).await? {
-                on_damage(shared, index, &damaged, &[pack]).await?;
-            }
+    let due = index.packs.all().await?.into_iter().filter(|pack| is_due(pack));
+    // Removing those first makes room for the others on a full disk.
+    let (unused, used): (Vec<PackRow>, Vec<PackRow>) = due.partition(|pack| pack.used_bytes == 0);
+    let alone = unused.into_iter().map(|pack| vec![pack.pack]);
+    let mut failed = Ok(());
+    for group in alone.chain(groups(used)) {
+        if let Err(error) = rewrite_readable(shared, index, group).await {
+            let ServiceError::File { .. } = error else { return Err(error) };
+            tracing::warn!(%error, "cannot rewrite a pack of the archive");
+            failed = failed.and(Err(error));
         }
     }
-    Ok(())
+    failed
+}
+
+/// Rewrites those packs of a group that can be read into one.
+///
+/// # Errors
+/// Those of [`rewrite`].
+async fn rewrite_readable(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+    mut group: Vec<i64>,
+) -> Result<(), ServiceError> {
+    let mut failed = Ok(());
+    while !group.is_empty() {
+        let unreadable = match rewrite_group(shared, index, &group).await {
+            Ok(None) => break,
+            Ok(Some(damaged)) => {
+                on_damage(shared, index, &damaged, &group).await?;
+                damaged
+            }
+            Err(ServiceError::File { path, source }) => {
+                let unreadable = PathBuf::from(&path);
+                failed = failed.and(Err(ServiceError::File { path, source }));
+                unreadable
+            }
+            Err(error) => return Err(error),
+        };
+        let before = group.len();
+        group.retain(|pack| shared.archive.pack(*pack) != unreadable);
+        if group.len() == before {
+            // The new pack cannot be written.
+            break;
+        }
+    }
+    failed
 }
 
 /// Groups packs in order, each group up to a batch by weight.
@@ -444,6 +402,15 @@ mod tests {
         assert!(!is_wasteful(&pack(1, half, half / 2)));
         assert!(!is_wasteful(&pack(1, half - 1, 0)), "a small one is merged instead");
         assert!(!is_wasteful(&damaged(pack(1, half, 0))));
+    }
+
+    #[test]
+    fn space_is_reclaimed_from_packs_with_unused_text_that_can_be_rewritten() {
+        assert!(is_reclaimable(&pack(1, 100, 99)));
+        assert!(is_reclaimable(&pack(1, 100, 0)));
+        assert!(!is_reclaimable(&pack(1, 100, 100)));
+        assert!(!is_reclaimable(&damaged(pack(1, 100, 99))));
+        assert!(is_reclaimable(&damaged(pack(1, 100, 0))));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod agents_project;
 mod archive;
 mod archive_damage;
 mod archive_forget;
+mod archive_lost;
 mod archive_reports;
 mod archive_rest;
 mod at_rest;

@@ -198,6 +198,41 @@ fn export_onto_a_file_is_a_usage_error() {
 }
 
 #[test]
+fn export_goes_on_without_threads_that_are_forgotten_meanwhile() {
+    let ids = ["ses/1", "ses?1", "ses_1", "forgotten"];
+    let row = |id: &str| {
+        json!({
+            "thread_id": id, "source": "opencode", "path": "/a.json", "bytes": 5, "updated_at": 1, "gone": true,
+            "redacted": false,
+        })
+    };
+    let rows: Vec<Value> = ids.iter().map(|id| row(id)).collect();
+    let written = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let paths = std::sync::Arc::clone(&written);
+    let restore = move |params: archive::RestoreParams| {
+        if params.thread_id == "forgotten" {
+            return Reply::Error(WireError::new(ErrorKind::NotArchived, "no"));
+        }
+        let path = params.to.unwrap();
+        paths.lock().unwrap().push(path.clone());
+        let id = params.thread_id;
+        Reply::Result(json!({
+            "thread_id": id, "path": path, "bytes": 5, "redacted": false, "command": [],
+        }))
+    };
+    let script = script()
+        .result::<archive::ArchiveList>(json!({ "threads": rows }))
+        .on::<archive::Restore>(restore);
+    let done = Desk::new(script).run(&["archive", "export", "/x"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.stdout.contains("no longer archived, not written: forgotten\n"), "{done:?}");
+    let mut written = written.lock().unwrap().clone();
+    written.sort_unstable();
+    let names = ["ses%2F1", "ses%3F1", "ses_1"].map(|name| format!("/x/opencode/{name}.jsonl"));
+    assert_eq!(written, names);
+}
+
+#[test]
 fn an_empty_archive_claims_nothing() {
     let empty = json!({
         "state": "off", "path": "/state/archive", "bytes": 0, "text_bytes": 0, "stored_text_bytes": 0, "threads": 0,

@@ -30,6 +30,20 @@ fn daemon_that_exits_at_once_is_reported_with_its_last_error() {
 }
 
 #[test]
+fn a_database_of_a_newer_version_is_named_as_the_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    // The words and the exit code of longhauld, whose own test has them, too.
+    let cause = "the database /s/longhaul.db has schema 99, this longhauld knows up to 13: update longhauld";
+    let script = format!("echo 'longhauld: {cause}' >&2; exit 78");
+    for command in ["up", "doctor"] {
+        let done = run(beside_daemon(folder.path(), &script).arg(command));
+        assert_eq!(done.code, 78, "{done:?}");
+        let said = format!("{}{}", done.stdout, done.stderr);
+        assert!(said.contains(cause), "{command}: {done:?}");
+    }
+}
+
+#[test]
 fn daemon_gets_its_flags_and_socket() {
     let folder = tempfile::tempdir().unwrap();
     let mut program = beside_daemon(folder.path(), r#"echo "$@"; exit 1"#);

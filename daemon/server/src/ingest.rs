@@ -30,6 +30,9 @@
 //! or its permissions change, and periodically. A deleted file keeps its rows, marked gone, and takes no memory; a
 //! moved file keeps its id.
 //!
+//! *A new store*, or one from a backup, lacks transcripts that are gone. When nothing else is to be read, their archived
+//! texts are folded (`worker::lost`), as files that are gone.
+//!
 //! *If the store refuses a batch* (full disk, lock), it is retried with growing pauses; a damaged database is
 //! moved aside by the store and rebuilt from the transcripts.
 //!
@@ -399,6 +402,12 @@ impl Ingest {
     /// The store cannot be read, or another version saved the state and it is being folded again.
     pub async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         self.shared.fold(thread_id).await
+    }
+
+    /// Folds archived texts of transcripts that are gone, where the store has nothing of them: called when the archive's
+    /// index is open.
+    pub fn find_lost(&self) {
+        self.shared.hints.hint_lost();
     }
 
     /// Lists all files now. When this returns, missing ones are marked as gone, and no pass that began before still runs.

@@ -21,7 +21,7 @@
 //! pure function of its source, from all of it. Lines are only appended while the session continues; they are read
 //! like compressed text, from the beginning, and digests show whether lines already read are unchanged.
 //!
-//! *A deleted or changed transcript* is read from the archive if the reader names a [`Fallback`]: its text has the
+//! *A deleted, changed or unreadable transcript* is read from the archive if the reader names a [`Fallback`]: its text has the
 //! same offsets, unless secrets were replaced in it; then lines are found by number.
 //!
 //! *A line over the bound* is never held in memory: only its place, beginning and digest are kept. *A rest*

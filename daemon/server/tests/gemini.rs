@@ -8,6 +8,7 @@ use longhaul_protocol::checkpoint;
 use serde_json::{Value, json};
 
 use crate::archive::{archived, not_put_back};
+use crate::archive_lost::{after_the_loss, known};
 use crate::support::{Daemon, of_thread, text_at};
 
 const SESSION: &str = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e02";
@@ -113,7 +114,7 @@ async fn a_document_that_became_a_journal_is_one_thread() {
 }
 
 #[tokio::test]
-async fn a_deleted_session_continues_elsewhere() {
+async fn a_deleted_session_continues_elsewhere_even_without_the_database() {
     let home = tempfile::tempdir().unwrap();
     let begun = [header(), user("m1", "Rename x to y in a.rs"), model("m2", "I rename it.")];
     let path = write(home.path(), "session-2026-01-02T03-04-5b1f0a52.jsonl", &lines(&begun));
@@ -121,6 +122,8 @@ async fn a_deleted_session_continues_elsewhere() {
     client.sync_file(&path).await;
     archived(&mut client).await;
     fs::remove_file(&path).unwrap();
+    let (daemon, mut client) = after_the_loss(daemon.stopped().await).await;
+    known(&mut client, &[SESSION]).await;
     not_put_back(&daemon, (SESSION, &path), "Rename x to y in a.rs").await;
 }
 

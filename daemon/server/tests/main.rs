@@ -8,6 +8,7 @@ mod archive;
 mod archive_bounds;
 mod archive_damage;
 mod archive_forget;
+mod archive_lost;
 mod archive_reports;
 mod archive_rest;
 mod at_rest;

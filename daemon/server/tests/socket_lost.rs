@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -70,6 +71,12 @@ async fn a_lock_released_soon_does_not_prevent_a_start() {
     let lock = fs::File::create(state.join("longhauld.lock")).unwrap();
     lock.lock().unwrap();
     let config = crate::support::config_under(home.path(), "");
-    let (held, ()) = tokio::join!(longhaul_daemon::app::listen(&config), async { drop(lock) });
+    tokio::time::pause();
+    let released = async {
+        // On the paused clock: longer than the kernel needs to tear down a large process on a busy machine.
+        tokio::time::sleep(Duration::from_millis(900)).await;
+        drop(lock);
+    };
+    let (held, ()) = tokio::join!(longhaul_daemon::app::listen(&config), released);
     held.unwrap();
 }

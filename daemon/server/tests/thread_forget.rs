@@ -13,7 +13,7 @@ use longhaul_protocol::thread::{
 };
 use sqlx::{Connection as _, SqliteConnection};
 
-use crate::archive::{OTHER, THREAD, archived, listed, long, says};
+use crate::archive::{OTHER, THREAD, archived, listed, long, restore, says};
 use crate::memory::run_all;
 use crate::support::{Client, Daemon, message, of_thread, pause, soon};
 use crate::threads::{addition, append, close, open};
@@ -171,5 +171,22 @@ async fn an_unknown_thread_cannot_be_forgotten() {
     for unknown in ["nobody", OTHER] {
         let refused = forget(&mut client, unknown).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::ThreadNotFound, "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn a_thread_restored_during_the_call_is_not_reported_as_forgotten() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, WORD, 300).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    let mut other = daemon.connect().await;
+    let (restored, forgotten) =
+        tokio::join!(restore(&mut other, None), forget(&mut client, THREAD));
+    match forgotten {
+        Ok(_) => assert!(restored.is_err() && !path.exists(), "{restored:?}"),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::IllegalTransition, "{restored:?}"),
     }
 }

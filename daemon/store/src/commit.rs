@@ -13,7 +13,7 @@ use crate::pool::{Connections, is_cached};
 use crate::row::{digest_bytes, push_list};
 use crate::thread;
 
-/// Files per statement: 21 values each, below SQLite's limit of 32,766.
+/// Files per statement: 22 values each, below SQLite's limit of 32,766.
 const FILES_PER_STATEMENT: usize = 500;
 
 /// Content read from some files; stored atomically.
@@ -32,6 +32,8 @@ pub struct FileCommit {
     pub moved_from: Option<String>,
     /// It is in the agent's archive.
     pub archived: bool,
+    /// When it was found missing; its text was read from the archive.
+    pub gone_at_ms: Option<i64>,
     /// File metadata before it was read.
     pub stat: FileStat,
     /// Cursor after this batch.
@@ -199,14 +201,14 @@ async fn upsert(
     let mut ids = HashMap::new();
     for chunk in files.chunks(FILES_PER_STATEMENT) {
         let mut query = QueryBuilder::<Sqlite>::new(
-            "INSERT INTO source_file (source, path, archived, dev, ino, size, mtime_ns, \
+            "INSERT INTO source_file (source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
              generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
              chain, base, thread_id, fold_version, head, fold) ",
         );
         query.push_values(chunk, bind_file);
         query.push(
             " ON CONFLICT (path) DO UPDATE SET source = excluded.source, \
-             archived = excluded.archived, gone_at_ms = NULL, dev = excluded.dev, \
+             archived = excluded.archived, gone_at_ms = excluded.gone_at_ms, dev = excluded.dev, \
              ino = excluded.ino, size = excluded.size, mtime_ns = excluded.mtime_ns, \
              generation = excluded.generation, offset = excluded.offset, \
              open_end = excluded.open_end, next_seq = excluded.next_seq, \
@@ -229,6 +231,7 @@ fn bind_file(mut row: sqlx::query_builder::Separated<'_, Sqlite, &'static str>, 
     row.push_bind(file.source.name())
         .push_bind(file.path.clone())
         .push_bind(file.archived)
+        .push_bind(file.gone_at_ms)
         .push_bind(file.stat.dev.cast_signed())
         .push_bind(file.stat.ino.cast_signed())
         .push_bind(file.stat.size.cast_signed())

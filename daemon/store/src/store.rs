@@ -258,6 +258,7 @@ mod tests {
                 path: path.into(),
                 moved_from: None,
                 archived: false,
+                gone_at_ms: None,
                 stat: FileStat::default(),
                 cursor: Cursor::default(),
                 base: BaseState::None,

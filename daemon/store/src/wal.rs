@@ -174,6 +174,7 @@ mod tests {
             path: format!("/{number}"),
             moved_from: None,
             archived: false,
+            gone_at_ms: None,
             stat: FileStat::default(),
             cursor: Cursor::default(),
             base: BaseState::None,

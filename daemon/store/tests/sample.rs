@@ -60,6 +60,7 @@ pub fn file(path: &str, thread: &str, updated_at_ms: i64, items: u64) -> FileCom
         path: path.into(),
         moved_from: None,
         archived: false,
+        gone_at_ms: None,
         stat: FileStat { dev: u64::MAX, ino: 7, size: items * 100, mtime_ns: -5 },
         cursor: Cursor { generation: 1, offset: items * 100, ..Cursor::default() },
         base: BaseState::None,

@@ -377,7 +377,7 @@ impl Catalogue {
             thread_id: commit.thread_id.as_deref().map(Box::from),
             base_thread: base_thread(&commit.head),
             base_tried,
-            gone: false,
+            gone: commit.gone_at_ms.is_some(),
             is_readable: true,
             counts: Counts::of(&commit.head),
         };

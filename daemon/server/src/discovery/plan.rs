@@ -19,6 +19,8 @@ pub(crate) struct Job {
     pub(crate) restart: bool,
     /// Path of the known file that it seems to be.
     pub(crate) moved_from: Option<String>,
+    /// Generation of the archived text to read: the transcript is gone, and the store lost what it had of it.
+    pub(crate) archived_text: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +71,7 @@ pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
             archived: entry.archived,
             restart,
             moved_from: moved_from.map(str::to_owned),
+            archived_text: None,
         };
         jobs.push((stat.mtime_ns, job));
     }

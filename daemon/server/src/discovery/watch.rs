@@ -32,6 +32,7 @@ pub(crate) struct Hints {
     paths: Mutex<HashSet<PathBuf>>,
     scan: AtomicBool,
     degraded: AtomicBool,
+    lost: AtomicBool,
     wake: Notify,
     stop: Arc<AtomicBool>,
     /// Files that could not be read: a change of their permissions is a hint, too.
@@ -71,6 +72,17 @@ impl Hints {
     /// Whether notifications were lost or unavailable since the last call.
     pub(crate) fn take_degraded(&self) -> bool {
         self.degraded.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether the archive may have texts that the store lost; resets the flag.
+    pub(crate) fn take_lost(&self) -> bool {
+        self.lost.swap(false, Ordering::Relaxed)
+    }
+
+    /// Requests a comparison of the archive's texts with the store.
+    pub(crate) fn hint_lost(&self) {
+        self.lost.store(true, Ordering::Relaxed);
+        self.call();
     }
 
     /// Treats the next change of this file's permissions as a hint.

@@ -178,6 +178,7 @@ mod tests {
             archived: false,
             restart: false,
             moved_from: None,
+            archived_text: None,
         };
         PassEnd { job, result: Ok(Outcome::CaughtUp) }
     }

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use longhaul_core::fold::{Fold, FoldError};
@@ -20,10 +21,11 @@ use super::identity::{self, FileChange, judge};
 use super::limits::Limits;
 use super::shared::Shared;
 use super::touched_files::Touches;
+use crate::archive::ArchivedText;
 use crate::discovery::catalogue::KnownFile;
 use crate::discovery::names::thread_of_name;
 use crate::discovery::plan::Job;
-use crate::transcript::{Content, Line, Piece, Pieces, Transcript};
+use crate::transcript::{Content, Fallback, Line, Piece, Pieces, Transcript};
 
 /// Context of the reading thread.
 struct Reading<'a> {
@@ -64,6 +66,9 @@ pub(crate) fn read_slice(
 /// # Errors
 /// The file cannot be read. Data folded before the error is kept.
 fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
+    if let Some(generation) = job.archived_text {
+        return catch_up_archived(reading, job, generation);
+    }
     let transcript = match Transcript::open(job.source, Path::new(&job.path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Gone),
         other => other?,
@@ -91,6 +96,35 @@ fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
         _ => {}
     }
     let pass = Pass::anew(&job, &transcript, generation + 1)?;
+    Ok(pass.run(reading)?.unwrap_or(Outcome::Stopped))
+}
+
+/// Folds the archived text of a transcript that is gone, after the part that an interrupted pass stored. Its file keeps
+/// the generation, by which the text is found.
+fn catch_up_archived(reading: &Reading<'_>, job: &Job, generation: u64) -> io::Result<Outcome> {
+    let Some(archive) = &reading.shared.archive else { return Ok(Outcome::Unchanged) };
+    let path = Path::new(&job.path);
+    let text = Fallback { archive: Arc::clone(archive), generation };
+    let mut transcript = match Transcript::archived(job.source, path, &text) {
+        // It was forgotten or evicted since it was found.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Unchanged),
+        other => other?,
+    };
+    if path.exists() {
+        return Ok(Outcome::Unchanged);
+    }
+    if let Some(row) = transcript.archived_text().map(ArchivedText::transcript) {
+        let mtime_ns = row.updated_ms.saturating_mul(1_000_000);
+        transcript.stat = FileStat { size: row.source_bytes, mtime_ns, ..FileStat::default() };
+    }
+    let known = known_file(reading, job).1;
+    if let Some(known) = known.filter(|known| known.cursor.generation == generation)
+        && let Some(pass) = Pass::resume(reading, job, &transcript, &known)
+        && let Some(outcome) = pass.run(reading)?
+    {
+        return Ok(outcome);
+    }
+    let pass = Pass::anew(job, &transcript, generation)?;
     Ok(pass.run(reading)?.unwrap_or(Outcome::Stopped))
 }
 
@@ -303,6 +337,7 @@ impl<'a> Pass<'a> {
             path: self.job.path.clone(),
             moved_from: self.job.moved_from.clone(),
             archived: self.job.archived,
+            gone_at_ms: self.job.archived_text.map(|_| now_ms),
             stat,
             cursor: self.cursor,
             base: self.folding.base,

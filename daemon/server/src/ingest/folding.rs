@@ -94,8 +94,8 @@ impl Folding {
 /// Finds the file that a file continues.
 pub(crate) struct Lineage<'a> {
     pub(crate) catalogue: &'a Catalogue,
-    /// Source of the lines of a deleted transcript, and the requested file, which the catalogue does not list if
-    /// it is deleted. Nothing is ingested from there.
+    /// Source of the lines of a transcript that is gone or unreadable, and the requested file, which the catalogue does
+    /// not list if it is gone. `None` while ingesting.
     pub(crate) archive: Option<(&'a Arc<Archive>, &'a FileRow)>,
     pub(crate) line_bytes_max: usize,
     /// The files being folded, from the requested one to its ancestors.
@@ -184,8 +184,18 @@ impl Lineage<'_> {
         visited.push(PathBuf::from(path));
         let lineage = Lineage { visited, ..*self };
         let fallback = self.fallback(path);
-        let transcript = Transcript::open_or_archived(source, path, fallback.as_ref())?;
-        let mut pieces = Pieces::of(&transcript, 0, lineage.line_bytes_max)?;
+        Transcript::read_or_archived(source, path, fallback.as_ref(), |transcript| {
+            lineage.fold_text(transcript, source, limit)
+        })
+    }
+
+    fn fold_text(
+        &self,
+        transcript: &Transcript,
+        source: Source,
+        limit: Limit,
+    ) -> io::Result<Option<FoldAtLimit>> {
+        let mut pieces = Pieces::of(transcript, 0, self.line_bytes_max)?;
         let mut folding = Folding::new(source);
         let (mut at, mut is_end) = (0, false);
         loop {
@@ -210,11 +220,11 @@ impl Lineage<'_> {
             };
             let was_fresh = folding.is_fresh;
             at = line.next;
-            folding.line(&line, &lineage);
+            folding.line(&line, self);
             if let (true, Some(base)) = (was_fresh, folding.fold.head().history_base.clone())
                 && limit.line_end < base.end_ordinal_exclusive
             {
-                let fold = lineage.base_fold(&base, limit);
+                let fold = self.base_fold(&base, limit);
                 return Ok(fold.map(|fold| FoldAtLimit { fold, is_exact: true }));
             }
         }

@@ -9,6 +9,7 @@
 //! - Anything else (another inode, the same size at another time, a compressed file): the lines up to the cursor
 //!   are read again and the chain of their digests compared, which costs a tenth of folding them.
 //! - A document is never appended to: any change is new content.
+//! - A compressed file that ends within a frame and lacks what was read is not new content, but cannot be read now.
 
 use std::io;
 
@@ -63,6 +64,9 @@ pub(crate) fn judge(
         let walk = Walk::default();
         compare(transcript, cursor, (walk, u64::MAX), line_bytes_max)? == Compared::Same
     };
+    if !is_same && transcript.is_cut_off()? {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the compressed file is cut off"));
+    }
     Ok(if is_same { FileChange::Append } else { FileChange::NewContent })
 }
 

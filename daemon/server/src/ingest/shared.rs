@@ -194,6 +194,7 @@ impl Shared {
         };
         self.folds.clear();
         self.catalogue.clear();
+        self.hints.hint_lost();
         self.events.store_rebuilt(&moved_to);
         Ok(true)
     }

@@ -1,5 +1,6 @@
 //! The task that schedules all reading: it decides what to read next, and nothing else reads.
 
+mod lost;
 mod problems;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use super::error::SyncError;
 use super::events::WarningKind;
 use super::recheck::{self, Rechecks};
 use super::shared::Shared;
+use super::worker::lost::LostTexts;
 use crate::discovery::catalogue::KnownFile;
 use crate::discovery::plan::{Job, plan};
 use crate::discovery::scan::{self, ListedFile, Listing};
@@ -59,10 +61,11 @@ pub(crate) struct Worker {
     held: Option<Request>,
     cancel: CancellationToken,
     watch: Watch,
-    /// Jobs requested by a client, found by a hint, found by a scan: in this order.
+    /// Jobs requested by a client, found by a hint, found by a scan, found in the archive: in this order.
     urgent: VecDeque<Job>,
     hinted: VecDeque<Job>,
     scanned: VecDeque<Job>,
+    lost: LostTexts,
     waiting: Vec<(String, oneshot::Sender<Result<(), SyncError>>)>,
     rechecks: Rechecks,
     /// Files read since the last pause.
@@ -88,6 +91,7 @@ impl Worker {
             urgent: VecDeque::new(),
             hinted: VecDeque::new(),
             scanned: VecDeque::new(),
+            lost: LostTexts::default(),
             waiting: Vec::new(),
             rechecks: Rechecks::default(),
             read: 0,
@@ -122,6 +126,7 @@ impl Worker {
                     self.on_refusal(&error).await;
                 }
             }
+            self.find_lost().await;
             self.count_queue();
             let slice = self.next_slice();
             if slice.is_empty() {
@@ -163,7 +168,9 @@ impl Worker {
         let Some(entry) = entries.get(path.as_str()) else { return };
         let (source, archived) = (entry.source, entry.archived);
         drop(entries);
-        self.hinted.push_back(Job { path, source, archived, restart: true, moved_from: None });
+        let (moved_from, archived_text) = (None, None);
+        let job = Job { path, source, archived, restart: true, moved_from, archived_text };
+        self.hinted.push_back(job);
     }
 
     async fn accept(&mut self, request: Request) {
@@ -206,6 +213,9 @@ impl Worker {
     async fn take_hints(&mut self) {
         if self.shared.hints.take_scan() {
             self.next_scan = self.next_scan.min(Instant::now());
+        }
+        if self.shared.hints.take_lost() {
+            self.lost.begin();
         }
         if self.shared.hints.take_degraded() {
             self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
@@ -267,6 +277,7 @@ impl Worker {
             archived: file.archived,
             restart: false,
             moved_from: None,
+            archived_text: None,
         })
     }
 
@@ -361,7 +372,7 @@ impl Worker {
     }
 
     fn next_slice(&mut self) -> Vec<Job> {
-        for queue in [&mut self.urgent, &mut self.hinted, &mut self.scanned] {
+        for queue in [&mut self.urgent, &mut self.hinted, &mut self.scanned, &mut self.lost.jobs] {
             if !queue.is_empty() {
                 let count = queue.len().min(FILES_PER_SLICE);
                 return queue.drain(..count).collect();
@@ -371,7 +382,8 @@ impl Worker {
     }
 
     fn count_queue(&self) {
-        let queued = self.urgent.len() + self.hinted.len() + self.scanned.len();
+        let queues = [&self.urgent, &self.hinted, &self.scanned, &self.lost.jobs];
+        let queued: usize = queues.map(VecDeque::len).iter().sum();
         let progress = &self.shared.progress;
         progress.queued_files.store(queued as u64, Ordering::Relaxed);
         progress.is_catching_up.store(queued > 0, Ordering::Relaxed);
@@ -408,6 +420,7 @@ impl Worker {
             }
             Err(error) => {
                 self.hinted.extend(restarts);
+                self.lost.begin();
                 self.on_refusal(&error).await;
             }
         }
@@ -416,6 +429,7 @@ impl Worker {
     fn on_ended(&mut self, end: PassEnd) {
         match end.result {
             Ok(Outcome::Stopped) => return self.requeue(end.job),
+            _ if end.job.archived_text.is_some() => return self.on_lost_ended(&end),
             Ok(Outcome::Gone) => self.next_scan = self.next_scan.min(Instant::now()),
             Ok(Outcome::CaughtUp) => self.after_reading(&end.job),
             Ok(Outcome::Unchanged) => {}
@@ -434,7 +448,9 @@ impl Worker {
     /// Requeues a stopped pass by its urgency. A listing replaces the jobs that a scan found, and does not see that a file
     /// must be read again.
     fn requeue(&mut self, job: Job) {
-        if self.waiting.iter().any(|(path, _)| *path == job.path) {
+        if job.archived_text.is_some() {
+            self.lost.jobs.push_front(job);
+        } else if self.waiting.iter().any(|(path, _)| *path == job.path) {
             self.urgent.push_front(job);
         } else if job.restart {
             self.hinted.push_front(job);

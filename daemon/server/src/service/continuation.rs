@@ -166,11 +166,12 @@ impl Continuations {
         let archive = Arc::clone(&self.archive);
         let fallback = Fallback { archive, generation: file.cursor.generation };
         let read = move || -> io::Result<Option<String>> {
-            let transcript = Transcript::open_or_archived(source, &path, Some(&fallback))?;
-            let mut line = Vec::new();
-            let text = transcript.text_from(0)?.take(FIRST_LINE_BYTES);
-            BufReader::new(text).read_until(b'\n', &mut line)?;
-            Ok(String::from_utf8(line).ok())
+            Transcript::read_or_archived(source, &path, Some(&fallback), |transcript| {
+                let mut line = Vec::new();
+                let text = transcript.text_from(0)?.take(FIRST_LINE_BYTES);
+                BufReader::new(text).read_until(b'\n', &mut line)?;
+                Ok(String::from_utf8(line).ok())
+            })
         };
         // The transcript has been moved away since: the new thread does without it.
         Ok(tokio::task::spawn_blocking(read).await?.unwrap_or_default())

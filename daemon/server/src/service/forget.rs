@@ -52,22 +52,23 @@ impl Forgetting {
     /// Removes a thread; returns when no file of the state folder has its text. `named` is its id or a unique prefix.
     ///
     /// # Errors
-    /// [`ServiceError::ThreadNotFound`]; [`ServiceError::TranscriptExists`], and nothing is changed; or a step fails, and
-    /// another call continues.
+    /// [`ServiceError::ThreadNotFound`]; [`ServiceError::TranscriptExists`], and nothing is changed, unless it was restored
+    /// during the call; or a step fails, and another call continues.
     pub async fn forget(&self, named: &str) -> Result<ForgottenThread, ServiceError> {
         let Followers { ingest, archive, full_text, notes } = &self.followers;
         let index = full_text.index().ok_or(ServiceError::IndexNotOpen)?;
         let thread_id = archive.known_thread(named).await?;
         // A transcript may have been moved. No pass that began before this still runs, and could store the thread again.
         ingest.scan().await?;
-        let mut transcripts = ingest.transcripts(&thread_id).into_iter();
-        if let Some((path, _)) = transcripts.find(|(_, source)| *source != Source::Longhaul) {
-            return Err(ServiceError::TranscriptExists(path.display().to_string()));
-        }
+        has_no_transcript(ingest, &thread_id)?;
         if self.recorder.remove(&thread_id).await? {
             ingest.scan().await?;
         }
         let bytes = archive.forget(&thread_id).await?.bytes;
+        // Ends a pass that still reads the archived text; later ones do not find it.
+        ingest.scan().await?;
+        // It may have been restored since.
+        has_no_transcript(ingest, &thread_id)?;
         notes.erase(&Exclusion::Thread(thread_id.clone())).await?;
         index.erase_thread(&thread_id).await?;
         let prompts = self.prompts.erase(&thread_id).await?;
@@ -76,5 +77,14 @@ impl Forgetting {
         ingest.forget_folds();
         tracing::info!(thread_id, "forgot a thread");
         Ok(ForgottenThread { thread_id, bytes, compactions, prompts })
+    }
+}
+
+/// Checks that no transcript of another program is listed.
+fn has_no_transcript(ingest: &Ingest, thread_id: &str) -> Result<(), ServiceError> {
+    let mut transcripts = ingest.transcripts(thread_id).into_iter();
+    match transcripts.find(|(_, source)| *source != Source::Longhaul) {
+        Some((path, _)) => Err(ServiceError::TranscriptExists(path.display().to_string())),
+        None => Ok(()),
     }
 }

@@ -43,7 +43,7 @@ enum Medium {
     Archived(Arc<ArchivedText>),
 }
 
-/// Archived text to read instead of a transcript that was deleted or changed.
+/// Archived text to read instead of a transcript that was deleted or changed, or that cannot be read.
 #[derive(Debug, Clone)]
 pub struct Fallback {
     pub archive: Arc<Archive>,
@@ -82,17 +82,21 @@ impl Transcript {
         Ok(Self { stat, compressed, layout, medium: Medium::File(Arc::new(file)) })
     }
 
-    /// Opens a transcript, or its archived text if the file is gone. Blocking, on a thread of the runtime.
-    pub(crate) fn open_or_archived(
+    /// Reads a transcript with `read`; if that fails, or it cannot be opened, its archived text. Blocking, on a thread of
+    /// the runtime.
+    pub(crate) fn read_or_archived<T>(
         source: Source,
         path: &Path,
         fallback: Option<&Fallback>,
-    ) -> io::Result<Self> {
-        match (Self::open(source, path), fallback) {
-            (Err(error), Some(fallback)) if error.kind() == ErrorKind::NotFound => {
-                Self::archived(source, path, fallback).map_err(|_| error)
-            }
-            (opened, _) => opened,
+        read: impl Fn(&Self) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let done = Self::open(source, path).and_then(|transcript| read(&transcript));
+        match (done, fallback) {
+            (Err(error), Some(fallback)) => match Self::archived(source, path, fallback) {
+                Ok(archived) => read(&archived),
+                Err(_) => Err(error),
+            },
+            (done, _) => done,
         }
     }
 
@@ -120,6 +124,15 @@ impl Transcript {
     /// Whether it is one JSON document, which is rewritten as a whole and cannot be entered in the middle.
     pub(crate) fn is_document(&self) -> bool {
         matches!(self.layout, Layout::Document(_))
+    }
+
+    /// Whether it is a compressed file that ends within a frame: its writer is not done, or a part was lost.
+    pub(crate) fn is_cut_off(&self) -> io::Result<bool> {
+        let Text::Compressed(mut decoder) = self.text_from(0)? else { return Ok(false) };
+        match io::copy(&mut decoder, &mut io::sink()) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(true),
+            read => read.map(|_| false),
+        }
     }
 
     /// The text from `offset` to the end.

@@ -1,7 +1,7 @@
 //! Reads lines back from a transcript: exact bytes, checked against their digest.
 //!
-//! Transcripts belong to other programs: they are opened read-only, and may have changed since. A line whose
-//! digest differs is read from the archive or not returned.
+//! Transcripts belong to other programs: they are opened read-only, and may have changed or become unreadable since. A
+//! line that cannot be read or whose digest differs is read from the archive or not returned.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -24,8 +24,10 @@ const LINE_BYTES_MAX: u64 = 8 << 20;
 pub struct LineReader {
     source: Source,
     path: PathBuf,
-    /// `None` if it is gone.
+    /// `None` if it is gone or cannot be read on.
     transcript: Option<Transcript>,
+    /// Why it cannot be read; `None` if it is gone, and once it is returned.
+    unreadable: Option<io::Error>,
     /// The text and the current offset, if it cannot be entered in the middle.
     text: Option<(Text, u64)>,
     fallback: Option<Fallback>,
@@ -44,18 +46,33 @@ pub enum LineError {
 }
 
 impl LineReader {
-    /// Opens a transcript of `source`, plain or compressed; a deleted one is read from the archive.
+    /// Opens a transcript of `source`, plain or compressed; one that is gone or cannot be opened is read from the
+    /// archive.
     pub fn open(source: Source, path: &Path, fallback: Option<Fallback>) -> io::Result<Self> {
-        let (transcript, archived) = match (Transcript::open(source, path), &fallback) {
-            (Ok(transcript), _) => (Some(transcript), None),
-            (Err(error), Some(fallback)) if error.kind() == io::ErrorKind::NotFound => {
-                let archived = Transcript::archived(source, path, fallback);
-                (None, Some(archived.map_err(|_| error)?))
-            }
-            (Err(error), _) => return Err(error),
+        let (mut archived, mut unreadable) = (None, None);
+        let transcript = match (Transcript::open(source, path), &fallback) {
+            (Ok(transcript), _) => Some(transcript),
+            (Err(error), Some(fallback)) => match Transcript::archived(source, path, fallback) {
+                Ok(text) => {
+                    archived = Some(text);
+                    unreadable = Some(error).filter(|why| why.kind() != io::ErrorKind::NotFound);
+                    None
+                }
+                Err(_) => return Err(error),
+            },
+            (Err(error), None) => return Err(error),
         };
-        let path = path.to_owned();
-        Ok(Self { source, path, transcript, text: None, fallback, archived, lines_from_archive: 0 })
+        let (path, text, lines_from_archive) = (path.to_owned(), None, 0);
+        Ok(Self {
+            source,
+            path,
+            transcript,
+            unreadable,
+            text,
+            fallback,
+            archived,
+            lines_from_archive,
+        })
     }
 
     /// Reads an archived text, regardless of its transcript.
@@ -65,6 +82,7 @@ impl LineReader {
             source,
             path: PathBuf::new(),
             transcript: None,
+            unreadable: None,
             text: None,
             fallback: None,
             archived,
@@ -80,17 +98,25 @@ impl LineReader {
     /// The bytes of a line, without its newline.
     ///
     /// # Errors
-    /// [`LineError::Changed`] if the digest differs or the file ends before it.
+    /// [`LineError::Changed`] if the digest differs or the file ends before it; [`LineError::Io`] if the transcript cannot
+    /// be read and the archive does not have the line.
     pub fn read(&mut self, row: &ItemRow) -> Result<Vec<u8>, LineError> {
-        let line = match &self.transcript {
-            Some(transcript) if transcript.compressed => Some(self.read_on(row)?),
-            Some(transcript) => Some(transcript.bytes_at(row.offset, row.bytes)?),
-            None => None,
+        let found = match &self.transcript {
+            Some(transcript) if transcript.compressed => self.read_on(row),
+            Some(transcript) => transcript.bytes_at(row.offset, row.bytes),
+            None => Ok(Vec::new()),
         };
-        match line.filter(|line| Digest128::of(line) == row.digest) {
-            Some(line) => Ok(line),
-            None => self.read_archived(row),
+        match found {
+            Ok(line) if Digest128::of(&line) == row.digest => return Ok(line),
+            Ok(_) => {}
+            Err(error) => {
+                // Compressed text behind the damage cannot be read; of a plain file, other lines can.
+                self.transcript = self.transcript.take().filter(|text| !text.compressed);
+                self.unreadable = Some(error);
+            }
         }
+        let archived = self.read_archived(row);
+        archived.map_err(|error| self.unreadable.take().map_or(error, LineError::Io))
     }
 
     fn read_archived(&mut self, row: &ItemRow) -> Result<Vec<u8>, LineError> {

@@ -330,6 +330,7 @@ async fn an_unreadable_saved_fold_is_computed_again() {
         path: before.path.clone(),
         moved_from: None,
         archived: before.archived,
+        gone_at_ms: None,
         stat: before.stat,
         cursor: before.cursor,
         base: before.base,

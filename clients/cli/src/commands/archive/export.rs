@@ -14,8 +14,8 @@ use crate::style::{Style, bytes, counted};
 
 /// Export all archived threads to a folder, in the format of their agents
 ///
-/// Writes SOURCE/THREAD.jsonl for each. Existing files are skipped, so an interrupted export can be resumed. The exit
-/// code is 1 if a thread could not be written because it is damaged.
+/// Writes SOURCE/THREAD.jsonl for each. Existing files are skipped, so an interrupted export can be resumed; so are threads
+/// that are evicted or forgotten meanwhile. The exit code is 1 if a thread could not be written because it is damaged.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,6 +35,8 @@ struct ExportPage {
     threads: u64,
     bytes: u64,
     skipped: u64,
+    /// Threads that were evicted or forgotten during the export.
+    removed: Vec<String>,
     /// Threads that lost a part.
     damaged: Vec<String>,
 }
@@ -53,7 +55,7 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
         if std::mem::replace(&mut last, thread.thread_id.clone()) == thread.thread_id {
             continue;
         }
-        let name: String = thread.thread_id.chars().map(file_char).collect();
+        let name = file_name(&thread.thread_id);
         let to = Some(format!("{folder}/{}/{name}.jsonl", thread.source));
         let params = RestoreParams { thread_id: thread.thread_id.clone(), to };
         match client.call::<Restore>(params).await {
@@ -66,6 +68,9 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
             }
             Err(ClientError::Refused(error)) if error.kind() == ErrorKind::ArchiveDamaged => {
                 page.damaged.push(thread.thread_id);
+            }
+            Err(ClientError::Refused(error)) if error.kind() == ErrorKind::NotArchived => {
+                page.removed.push(thread.thread_id);
             }
             Err(error) => return Err(error.into()),
         }
@@ -81,9 +86,18 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
     }
 }
 
-/// An id may contain any character; a file name must not lead to another folder.
-fn file_char(char: char) -> char {
-    if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' }
+/// The name of a thread's file. An id may contain any character: what could lead to another folder is escaped as in a
+/// URL, so that different ids have different names.
+fn file_name(thread_id: &str) -> String {
+    let mut name = String::new();
+    for byte in thread_id.bytes() {
+        match byte {
+            b'-' | b'_' => name.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => name.push(char::from(byte)),
+            byte => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name
 }
 
 impl Page for ExportPage {
@@ -92,13 +106,17 @@ impl Page for ExportPage {
             0 => String::new(),
             skipped => format!("{} skipped: already there\n", counted(skipped, "file")),
         };
+        let removed = match self.removed.is_empty() {
+            true => String::new(),
+            false => format!("no longer archived, not written: {}\n", self.removed.join(", ")),
+        };
         let damaged = match self.damaged.is_empty() {
             true => String::new(),
             false => style.bad(&format!("incomplete, not written: {}\n", self.damaged.join(", "))),
         };
         let threads = counted(self.threads, "thread");
         format!(
-            "{threads}, {} in {}\n{skipped}{damaged}",
+            "{threads}, {} in {}\n{skipped}{removed}{damaged}",
             bytes(self.bytes),
             style.path(&self.folder)
         )

@@ -16,7 +16,7 @@ async fn worker(home: &Path) -> (Worker, CancellationToken) {
 
 fn restart(path: &str) -> Job {
     let (source, archived, moved_from) = (Source::Codex, false, None);
-    Job { path: path.into(), source, archived, restart: true, moved_from }
+    Job { path: path.into(), source, archived, restart: true, moved_from, archived_text: None }
 }
 
 #[tokio::test(flavor = "multi_thread")]

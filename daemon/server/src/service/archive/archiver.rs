@@ -86,6 +86,7 @@ impl Archiver {
             }
         };
         forgetting::resume(&self.shared, &index).await?;
+        self.ingest.find_lost();
         let mut next_check = Instant::now() + CHECK_PERIOD;
         let mut was_enabled = true;
         loop {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use longhaul_core::rollout::source::Layout;
-use longhaul_store::ArchivedTranscript;
+use longhaul_store::{ArchiveIndex, ArchivedTranscript};
 
 use super::keeper::ArchiveKeeper;
+use super::shared::ArchiveShared;
 use crate::archive::{ArchivedReader, ArchivedText};
 use crate::new_file;
 use crate::service::error::ServiceError;
@@ -35,29 +36,42 @@ impl ArchiveKeeper {
         to: Option<PathBuf>,
     ) -> Result<RestoredFile, ServiceError> {
         let index = self.index()?;
-        let thread_id = &self.complete_id(&index, thread_id).await?;
-        let found = index.transcripts.of_thread(thread_id).await?.into_iter().next();
-        let row = found.ok_or_else(|| ServiceError::NotArchived(thread_id.clone()))?;
-        let is_in_place = to.is_none();
-        let path = match to {
-            Some(to) if !to.is_absolute() => return Err(invalid("must be an absolute path")),
-            Some(to) => to,
-            None => agents_path(&row)?,
-        };
-        let text = Arc::new(self.shared.archive.text(&index, row.clone()).await?);
-        let (target, of) = (path.clone(), row.clone());
-        tokio::task::spawn_blocking(move || write(&target, &text, &of)).await??;
-        let mut command: Vec<String> = Vec::new();
-        if is_in_place {
-            self.shared.hints.hint(&row.path);
-            command.extend(row.source.spec().resume.iter().map(|word| (*word).to_owned()));
-            if !command.is_empty() {
-                command.push(row.thread_id.clone());
-            }
-        }
-        let ArchivedTranscript { thread_id, text_bytes: bytes, is_redacted, .. } = row;
-        Ok(RestoredFile { thread_id, path, bytes, is_redacted, command })
+        let thread_id = self.complete_id(&index, thread_id).await?;
+        // A thread that is forgotten or evicted now is written before that, or not at all.
+        let restore =
+            async move |shared: Arc<ArchiveShared>| restore(&shared, &index, &thread_id, to).await;
+        self.shared.in_turn(restore).await
     }
+}
+
+/// The caller has the turn.
+async fn restore(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+    thread_id: &str,
+    to: Option<PathBuf>,
+) -> Result<RestoredFile, ServiceError> {
+    let found = index.transcripts.of_thread(thread_id).await?.into_iter().next();
+    let row = found.ok_or_else(|| ServiceError::NotArchived(thread_id.to_owned()))?;
+    let is_in_place = to.is_none();
+    let path = match to {
+        Some(to) if !to.is_absolute() => return Err(invalid("must be an absolute path")),
+        Some(to) => to,
+        None => agents_path(&row)?,
+    };
+    let text = Arc::new(shared.archive.text(index, row.clone()).await?);
+    let (target, of) = (path.clone(), row.clone());
+    tokio::task::spawn_blocking(move || write(&target, &text, &of)).await??;
+    let mut command: Vec<String> = Vec::new();
+    if is_in_place {
+        shared.hints.hint(&row.path);
+        command.extend(row.source.spec().resume.iter().map(|word| (*word).to_owned()));
+        if !command.is_empty() {
+            command.push(row.thread_id.clone());
+        }
+    }
+    let ArchivedTranscript { thread_id, text_bytes: bytes, is_redacted, .. } = row;
+    Ok(RestoredFile { thread_id, path, bytes, is_redacted, command })
 }
 
 fn invalid(reason: &str) -> ServiceError {

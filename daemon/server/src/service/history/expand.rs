@@ -24,7 +24,7 @@ pub struct ItemsOfHandle {
     pub byte_range: (u64, u64),
     /// The line to continue at if the answer was full.
     pub next_seq: Option<u64>,
-    /// The transcript no longer has them: they are from the archive.
+    /// The transcript no longer has them or cannot be read: they are from the archive.
     pub is_from_archive: bool,
 }
 
@@ -84,6 +84,7 @@ impl HandleReader {
         let is_lost = matches!(
             expanded,
             Err(ServiceError::SourceChanged { .. }
+                | ServiceError::File { .. }
                 | ServiceError::ThreadNotFound(_)
                 | ServiceError::HandleNotFound(_))
         );
@@ -91,9 +92,12 @@ impl HandleReader {
             return expanded;
         }
         // An earlier version of the transcript, or an earlier database, may have had it.
-        match self.archived.find(handle).await? {
-            Some(found) => returned(handle, found, query).await,
-            None => expanded,
+        match self.archived.find(handle).await {
+            Ok(Some(found)) => returned(handle, found, query).await,
+            Ok(None) => expanded,
+            // Why the transcript cannot be read is what the person can change.
+            Err(_) if matches!(expanded, Err(ServiceError::File { .. })) => expanded,
+            Err(error) => Err(error),
         }
     }
 

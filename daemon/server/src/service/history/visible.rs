@@ -69,7 +69,7 @@ pub struct VisibleHistory {
     pub tokens: u64,
     /// Where the next page begins.
     pub next: Option<Position>,
-    /// The transcript no longer has its lines: they are from the archive.
+    /// The transcript no longer has its lines or cannot be read: they are from the archive.
     pub is_from_archive: bool,
 }
 

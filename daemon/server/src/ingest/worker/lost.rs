@@ -1,0 +1,158 @@
+//! Finds archived texts of transcripts that are gone, of which the store has nothing: it is new, or from a backup.
+//!
+//! Only looks while nothing else is to be read, at a page of the archive's index at a time. A text is folded like a
+//! transcript, and its file is stored as gone from its first batch on. So an interrupted pass leaves a gone file that ends
+//! before its text, and the next start resumes it. A text without an archived row, such as that of a forgotten thread, is
+//! not found.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use longhaul_store::{ArchivedTranscript, FileRow, StoreError};
+
+use super::Worker;
+use crate::archive::{Archive, ForgottenThreads};
+use crate::discovery::plan::Job;
+use crate::discovery::scan::Root;
+use crate::ingest::batch::PassEnd;
+
+/// Progress of the search.
+#[derive(Debug, Default)]
+pub(super) struct LostTexts {
+    /// Found texts.
+    pub(super) jobs: VecDeque<Job>,
+    /// Number of the last text that was compared; `None` if all were.
+    compared: Option<i64>,
+}
+
+impl LostTexts {
+    /// Searches from the first text.
+    pub(super) fn begin(&mut self) {
+        self.jobs.clear();
+        self.compared = Some(0);
+    }
+}
+
+impl Worker {
+    /// Queues the next lost texts if nothing else is queued.
+    pub(super) async fn find_lost(&mut self) {
+        let is_queued =
+            !self.urgent.is_empty() || !self.hinted.is_empty() || !self.scanned.is_empty();
+        if is_queued || !self.shared.is_listed() {
+            return;
+        }
+        while let Some(compared) = self.lost.compared
+            && self.lost.jobs.is_empty()
+            && !self.shared.stop.load(Ordering::Relaxed)
+        {
+            match self.lost_after(compared).await {
+                Ok((compared, jobs)) => self.lost = LostTexts { jobs, compared },
+                Err(error) => {
+                    // Retried after the next listing.
+                    tracing::warn!(%error, "cannot compare the archive with the store");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The lost texts among the next ones after number `compared`, and the number of the last of these.
+    async fn lost_after(&self, compared: i64) -> Result<(Option<i64>, VecDeque<Job>), StoreError> {
+        let end = (None, VecDeque::new());
+        let Some(archive) = &self.shared.archive else { return Ok(end) };
+        // Opening the index begins another search.
+        let Some(index) = archive.index() else { return Ok(end) };
+        let mut rows = index.transcripts.progress_after(compared).await?;
+        let Some(last) = rows.last().map(|row| row.0) else { return Ok(end) };
+        {
+            let entries = self.shared.catalogue.lock();
+            rows.retain(|(_, path, generation, _)| {
+                *generation >= 0 && !entries.contains_key(path.as_str())
+            });
+        }
+        let paths: Vec<String> = rows.iter().map(|(_, path, ..)| path.clone()).collect();
+        let stored = self.shared.files.gone(&paths).await?.into_iter();
+        let stored: HashMap<String, FileRow> =
+            stored.map(|file| (file.path.clone(), file)).collect();
+        let mut lost = Vec::new();
+        for (_, path, generation, bytes) in rows {
+            if !is_missing(stored.get(&path), generation, bytes) {
+                continue;
+            }
+            // The newest state of the file.
+            let Some(text) = index.transcripts.at(&path).await?.into_iter().next() else {
+                continue;
+            };
+            let bytes = text.source_bytes.min(text.text_bytes);
+            if text.generation == generation
+                && is_missing(stored.get(&path), generation, bytes)
+                && !self.has_transcript(&text.thread_id).await?
+            {
+                lost.push(text);
+            }
+        }
+        Ok((Some(last), self.jobs_of(archive, lost).await?))
+    }
+
+    /// Whether a transcript of the thread exists. Then a missing one was moved, or it is only a part of the thread.
+    async fn has_transcript(&self, thread_id: &str) -> Result<bool, StoreError> {
+        let thread = self.shared.threads.get(thread_id).await?;
+        Ok(thread.is_some_and(|thread| thread.file.gone_at_ms.is_none()))
+    }
+
+    /// Jobs for those texts whose files do not exist and whose threads are not forgotten.
+    async fn jobs_of(
+        &self,
+        archive: &Archive,
+        mut texts: Vec<ArchivedTranscript>,
+    ) -> Result<VecDeque<Job>, StoreError> {
+        if texts.is_empty() {
+            return Ok(VecDeque::new());
+        }
+        let folder = archive.folder().to_owned();
+        let looking = move || {
+            let forgotten = ForgottenThreads::read(&folder)
+                .map_err(|error| StoreError::Access { path: folder, detail: error.to_string() })?;
+            texts.retain(|text| {
+                !forgotten.has(&text.thread_id)
+                    && matches!(Path::new(&text.path).try_exists(), Ok(false))
+            });
+            Ok(texts)
+        };
+        let Ok(texts) = tokio::task::spawn_blocking(looking).await else {
+            return Ok(VecDeque::new());
+        };
+        let roots = &self.shared.roots;
+        let is_below = |root: &Root, path: &str| Path::new(path).starts_with(&root.path);
+        let job = |text: ArchivedTranscript| Job {
+            archived: roots.iter().any(|root| root.archived && is_below(root, &text.path)),
+            path: text.path,
+            source: text.source,
+            restart: false,
+            moved_from: None,
+            archived_text: u64::try_from(text.generation).ok(),
+        };
+        Ok(texts?.into_iter().map(job).collect())
+    }
+
+    /// Drops the file from memory, like every one that is gone.
+    pub(super) fn on_lost_ended(&mut self, end: &PassEnd) {
+        if let Err(error) = &end.result {
+            tracing::warn!(path = end.job.path, error, "cannot read an archived text");
+        }
+        let mut entries = self.shared.catalogue.lock();
+        let entry = entries.get(end.job.path.as_str());
+        if entry.and_then(|entry| entry.known.as_deref()).is_some_and(|known| known.gone) {
+            entries.forget(&end.job.path);
+        }
+    }
+}
+
+/// Whether the store has nothing of a text of `bytes`, or only its beginning, from an interrupted pass.
+fn is_missing(stored: Option<&FileRow>, generation: i64, bytes: u64) -> bool {
+    stored.is_none_or(|file| {
+        let cursor = &file.cursor;
+        i64::try_from(cursor.generation) == Ok(generation) && cursor.offset < bytes
+    })
+}

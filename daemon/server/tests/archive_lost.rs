@@ -1,0 +1,193 @@
+//! Transcripts that cannot be read, and those that are gone when the database is lost: the archive has both.
+
+use std::fs;
+use std::path::Path;
+
+use longhaul_protocol::archive::{ArchiveList, ArchiveListParams};
+use longhaul_protocol::history::{HistoryGet, HistoryGetParams};
+use longhaul_protocol::thread::{
+    Continue, ContinueParams, Items, ItemsParams, Sync, SyncParams, ThreadForget,
+    ThreadForgetParams,
+};
+use tempfile::TempDir;
+
+use crate::archive::{OTHER, THREAD, archived, expand, history, listed, long, noticed};
+use crate::support::{Client, Daemon, of_thread, pause, soon};
+
+/// What clients can read of the thread.
+#[derive(Debug, PartialEq)]
+struct Readings {
+    items: Vec<String>,
+    early_items: Vec<String>,
+    expanded: Vec<Vec<String>>,
+    times: Vec<Option<i64>>,
+    view: String,
+}
+
+async fn readings(client: &mut Client) -> Readings {
+    let (items, _, handles) = history(client, THREAD).await;
+    let mut expanded = Vec::new();
+    for handle in handles.iter().step_by(37) {
+        expanded.push(expand(client, handle).await.0);
+    }
+    let early =
+        HistoryGetParams { thread_id: THREAD.into(), as_of: Some(20), ..Default::default() };
+    let early = client.call::<HistoryGet>(early).await.unwrap();
+    let early_items = early.items.iter().map(|item| item.get().to_owned()).collect();
+    let params = ItemsParams { thread_id: THREAD.into(), ..Default::default() };
+    let listed = client.call::<Items>(params).await.unwrap();
+    let times = listed.items.into_iter().map(|item| item.at).collect();
+    let view = client.compact(of_thread(THREAD)).await.view;
+    Readings { items, early_items, expanded, times, view: view.to_string() }
+}
+
+async fn continues(client: &mut Client) {
+    let params = ContinueParams { thread_id: THREAD.into(), ..Default::default() };
+    let continued = client.call::<Continue>(params).await.unwrap();
+    assert!(fs::read_to_string(continued.path).unwrap().contains("turbine"));
+}
+
+#[tokio::test]
+async fn a_transcript_that_cannot_be_read_is_read_from_the_archive() {
+    for damage in ["overwritten", "cut off", "replaced by a folder"] {
+        let home = tempfile::tempdir().unwrap();
+        let plain = long(THREAD, "turbine", 300).write(home.path());
+        let packed = plain.with_extension("jsonl.zst");
+        let text = fs::read(&plain).unwrap();
+        fs::write(&packed, zstd::encode_all(text.as_slice(), 3).unwrap()).unwrap();
+        fs::remove_file(&plain).unwrap();
+        let (_daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync_file(&packed).await;
+        archived(&mut client).await;
+        let before = readings(&mut client).await;
+        assert!(!history(&mut client, THREAD).await.1, "it can be read");
+
+        let mut bytes = fs::read(&packed).unwrap();
+        let half = bytes.len() / 2;
+        match damage {
+            "overwritten" => {
+                bytes[half..].fill(0xff);
+                fs::write(&packed, bytes).unwrap();
+            }
+            "cut off" => fs::write(&packed, &bytes[..half]).unwrap(),
+            _ => {
+                fs::remove_file(&packed).unwrap();
+                fs::create_dir(&packed).unwrap();
+            }
+        }
+        let sync = SyncParams { path: Some(packed.display().to_string()), ..Default::default() };
+        client.call::<Sync>(sync).await.unwrap_err();
+        assert!(history(&mut client, THREAD).await.1, "{damage}");
+        assert_eq!(readings(&mut client).await, before, "{damage}");
+        continues(&mut client).await;
+    }
+}
+
+/// Removes the database as README allows.
+fn without_database(home: &Path) {
+    let state = home.join(".local/state/longhaul");
+    for name in ["longhaul.db", "longhaul.db.seal"] {
+        fs::remove_file(state.join(name)).unwrap();
+    }
+}
+
+/// A daemon over archived threads whose transcripts are gone, after its database was lost.
+pub(crate) async fn after_the_loss(home: TempDir) -> (Daemon, Client) {
+    without_database(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    archived(&mut client).await;
+    (daemon, client)
+}
+
+pub(crate) async fn known(client: &mut Client, thread_ids: &[&str]) {
+    let listed = async {
+        loop {
+            let threads = client.threads().await;
+            let mut ids: Vec<&str> = threads.iter().map(|thread| &*thread.thread_id).collect();
+            ids.sort_unstable();
+            if ids == thread_ids {
+                return;
+            }
+            pause().await;
+        }
+    };
+    soon("the threads of the archive", listed).await;
+}
+
+#[tokio::test]
+async fn a_new_database_knows_the_archived_threads_whose_transcripts_are_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 300).write(home.path());
+    long(OTHER, "compressor", 5).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    client.sync(OTHER).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let before = readings(&mut client).await;
+    let summary = client.thread(THREAD).await;
+
+    let (_daemon, mut client) = after_the_loss(daemon.stopped().await).await;
+    known(&mut client, &[THREAD, OTHER]).await;
+    assert_eq!(readings(&mut client).await, before);
+    assert_eq!(client.thread(THREAD).await, summary);
+    noticed(&mut client, THREAD).await;
+    continues(&mut client).await;
+}
+
+#[tokio::test]
+async fn a_text_of_which_the_database_has_the_beginning_is_read_to_its_end() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = long(THREAD, "turbine", 150);
+    let path = rollout.write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    let home = daemon.stopped().await;
+    let database = home.path().join(".local/state/longhaul/longhaul.db");
+    let backup = fs::read(&database).unwrap();
+    let seq = rollout.seq();
+    for round in 0..150 {
+        rollout.command(&format!("cargo bench turbine_{round}"), 0, &"as fast\n".repeat(20));
+        rollout.message("assistant", &format!("Measurement {round} is done."));
+    }
+    rollout.append(&path, seq);
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let before = readings(&mut client).await;
+
+    // A kill while the text is folded leaves the same.
+    let home = daemon.stopped().await;
+    fs::remove_file(database.with_extension("db.seal")).unwrap();
+    fs::write(&database, backup).unwrap();
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    archived(&mut client).await;
+    let end = async { while history(&mut client, THREAD).await.0 != before.items {} };
+    soon("the end of the text", end).await;
+    assert_eq!(readings(&mut client).await, before);
+}
+
+#[tokio::test]
+async fn a_new_database_knows_no_forgotten_thread() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 300).write(home.path());
+    long(OTHER, "compressor", 5).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    client.sync(OTHER).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    let (daemon, mut client) = after_the_loss(daemon.stopped().await).await;
+    // It may be read while it is forgotten.
+    let params = ThreadForgetParams { thread_id: THREAD.into() };
+    client.call::<ThreadForget>(params).await.unwrap();
+    known(&mut client, &[OTHER]).await;
+    let (_daemon, mut client) = after_the_loss(daemon.stopped().await).await;
+    assert_eq!(listed(&mut client).await, [OTHER]);
+    known(&mut client, &[OTHER]).await;
+    let gone = ArchiveListParams { gone: Some(true), ..Default::default() };
+    assert_eq!(client.call::<ArchiveList>(gone).await.unwrap().threads.len(), 0);
+}

@@ -86,7 +86,10 @@ pub(crate) async fn noticed(client: &mut Client, thread_id: &str) {
     tokio::time::timeout(PATIENCE * 3, gone).await.expect("the transcript is not found missing");
 }
 
-async fn history(client: &mut Client, thread_id: &str) -> (Vec<String>, bool, Vec<String>) {
+pub(crate) async fn history(
+    client: &mut Client,
+    thread_id: &str,
+) -> (Vec<String>, bool, Vec<String>) {
     let params = HistoryGetParams { thread_id: thread_id.into(), ..Default::default() };
     let page = client.call::<HistoryGet>(params).await.unwrap();
     let items = page.items.iter().map(|item| item.get().to_owned()).collect();

@@ -7,6 +7,8 @@ mod agents_project;
 mod archive;
 mod archive_damage;
 mod archive_forget;
+mod archive_rebuild;
+mod archive_redact;
 mod archive_reports;
 mod archive_rest;
 mod at_rest;

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, ForgottenThreads};
 use crate::clock::Clock;
 use crate::config::Live;
+use crate::service::error::ServiceError;
 use crate::service::hints::Hints;
 
 /// Bytes of text in a batch, and thus in a pack: the work lost in a crash, and the memory used.
@@ -33,6 +34,8 @@ pub(in crate::service) struct ArchiveShared {
 pub(super) struct ArchiveProgress {
     pub(super) behind: AtomicU64,
     pub(super) is_idle: AtomicBool,
+    /// Whether text that could not be redacted is left. It is tried again after the hourly check and at a start.
+    pub(super) is_redaction_blocked: AtomicBool,
     stalled: Mutex<Option<String>>,
 }
 
@@ -59,6 +62,13 @@ impl ArchiveShared {
     ) -> Self {
         let (turn, progress) = (tokio::sync::Mutex::default(), ArchiveProgress::default());
         Self { archive, hints, config, clock, turn, progress }
+    }
+
+    /// The list of forgotten threads.
+    pub(super) async fn forgotten(&self) -> Result<ForgottenThreads, ServiceError> {
+        let folder = self.archive.folder().to_owned();
+        let read = tokio::task::spawn_blocking(move || ForgottenThreads::read(&folder)).await?;
+        read.map_err(|error| ServiceError::file(self.archive.folder(), error))
     }
 
     /// Whether everything hinted is archived.

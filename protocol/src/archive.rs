@@ -56,6 +56,15 @@ pub struct OverviewResult {
     pub max_age_days: u64,
     /// Whether secrets are replaced before a text is archived.
     pub redacts: bool,
+    /// Archived texts with their secrets, earlier states of a transcript included. With `redacts` they are being redacted.
+    #[serde(default)]
+    pub unredacted: u64,
+    /// Whether no file of the archive has text that was archived with its secrets.
+    #[serde(default)]
+    pub all_redacted: bool,
+    /// Damaged lines of the list of forgotten threads: these threads may be archived again.
+    #[serde(default)]
+    pub forgotten_lost: u64,
 }
 
 /// What the archive does.

@@ -157,6 +157,15 @@ impl Archive {
             detail: error.to_string(),
         };
         let forgotten = ForgottenThreads::read(&self.folder).map_err(access)?;
+        if forgotten.lost() > 0 {
+            tracing::error!(
+                lines = forgotten.lost(),
+                "a part of the list of forgotten threads is damaged"
+            );
+        }
+        if let Err(error) = forgotten.repair(&self.folder) {
+            tracing::warn!(%error, "cannot repair the list of forgotten threads");
+        }
         if forgotten.is_empty() {
             return Ok(());
         }

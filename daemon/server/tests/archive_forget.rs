@@ -265,3 +265,29 @@ async fn forgetting_keeps_what_a_damaged_file_still_has_of_other_threads() {
     let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
     assert_eq!(status.damaged, 1, "what is lost stays visible");
 }
+
+#[tokio::test]
+async fn damage_of_the_list_of_forgotten_threads_does_not_disable_the_archive() {
+    let home = tempfile::tempdir().unwrap();
+    long(THREAD, "turbine", 10).write(home.path());
+    long(OTHER, "compressor", 10).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    archived(&mut client).await;
+    client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
+    let mut home = daemon.stopped().await;
+    let files = ["forgotten", "forgotten.copy"].map(|name| folder(home.path()).join(name));
+    for (damaged, lost) in [(&files[..1], 0), (&files[1..], 0), (&files[..], 1)] {
+        for file in damaged {
+            let mut bytes = fs::read(file).unwrap();
+            let at = bytes.len() / 4;
+            bytes[at] |= 0x80;
+            fs::write(file, bytes).unwrap();
+        }
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        let status = archived(&mut client).await;
+        assert_eq!(status.forgotten_lost, lost, "{damaged:?}");
+        assert_eq!(listed(&mut client).await.contains(&THREAD.to_owned()), lost > 0);
+        assert!(listed(&mut client).await.contains(&OTHER.to_owned()));
+        home = daemon.stopped().await;
+    }
+}

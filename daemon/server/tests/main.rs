@@ -9,6 +9,8 @@ mod archive_bounds;
 mod archive_damage;
 mod archive_forget;
 mod archive_lost;
+mod archive_rebuild;
+mod archive_redact;
 mod archive_reports;
 mod archive_rest;
 mod at_rest;

@@ -17,7 +17,7 @@ mod transcripts;
 
 pub use packs::ArchivePackTable;
 pub use threads::ArchiveThreadTable;
-pub use transcripts::ArchiveTranscriptTable;
+pub use transcripts::{ArchiveTranscriptTable, REPLACED_MAX};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub struct ArchivedTranscript {
     pub cwd: Option<String>,
     /// Index of its first line in the thread's lineage.
     pub first_seq: u64,
-    /// Archived bytes of the transcript.
+    /// Archived bytes of the transcript, or [`SOURCE_BYTES_UNKNOWN`].
     pub source_bytes: u64,
     /// Bytes of the archived text; differs only if it was redacted.
     pub text_bytes: u64,
@@ -72,10 +72,16 @@ pub struct ArchivedTranscript {
     pub updated_ms: i64,
     /// Age of the database when it was last archived, or [`LIVED_UNKNOWN`].
     pub lived_ms: i64,
+    /// Number of the pack that described it first; 0 if the index was made before that was recorded.
+    pub first_pack: i64,
 }
 
 /// [`ArchivedTranscript::lived_ms`] in a rebuilt index, since packs do not have it.
 pub const LIVED_UNKNOWN: i64 = -1;
+
+/// [`ArchivedTranscript::source_bytes`] of a redacted text whose packs do not say it: a transcript is not that long, so
+/// its text is archived again.
+pub const SOURCE_BYTES_UNKNOWN: u64 = u64::MAX;
 
 /// A chunk's position in a text and in its pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,10 +114,21 @@ pub struct NewPack {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchivedPart {
+    /// A new row if its id is 0.
     pub transcript: ArchivedTranscript,
     /// The new pieces replace those from this byte of the text on.
     pub from: u64,
     pub pieces: Vec<NewPiece>,
+    /// Other texts that it takes the place of.
+    pub superseded: Vec<SupersededText>,
+}
+
+/// The row of a text that another one takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SupersededText {
+    /// It stays for its handles.
+    Replaced(i64),
+    Removed(i64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +163,14 @@ const ADDED: [&str; 2] = [
     "CREATE TABLE IF NOT EXISTS last_pack (one INTEGER PRIMARY KEY CHECK (one = 1), pack INTEGER NOT NULL) STRICT",
 ];
 
+/// The packs that described the texts first. Not in `archive.sql`, for the same reason.
+const TEXT_STARTS: &str = "CREATE TABLE IF NOT EXISTS text_start (transcript INTEGER PRIMARY KEY \
+     REFERENCES transcript (transcript) ON DELETE CASCADE, first_pack INTEGER NOT NULL) STRICT";
+
+/// Has a row while no pack has text that was not redacted. An index that does not know it has none.
+const ALL_REDACTED: &str =
+    "CREATE TABLE IF NOT EXISTS all_redacted (one INTEGER PRIMARY KEY CHECK (one = 1)) STRICT";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArchiveTotals {
     pub packs: u64,
@@ -162,6 +187,8 @@ pub struct ArchiveTotals {
     /// Oldest time a pack was verified; `None` if one never was.
     pub checked_ms: Option<i64>,
     pub damaged_packs: u64,
+    /// Texts that were not redacted.
+    pub plain_texts: u64,
 }
 
 impl ArchiveIndex {
@@ -223,7 +250,8 @@ impl ArchiveIndex {
               coalesce(sum(damaged), 0) AS damaged FROM pack) p, \
              (SELECT coalesce(sum(bytes), 0) AS chunk_bytes FROM chunk) c, \
              (SELECT count(*) AS transcripts, count(DISTINCT thread_id) AS threads, \
-              coalesce(sum(text_bytes), 0) AS text_bytes, min(updated_ms) AS oldest_ms FROM transcript) t",
+              coalesce(sum(text_bytes), 0) AS text_bytes, min(updated_ms) AS oldest_ms, \
+              coalesce(sum(NOT redacted), 0) AS plain FROM transcript) t",
         )
         .fetch_one(self.pools.reader())
         .await
@@ -270,6 +298,7 @@ fn totals(row: &SqliteRow) -> Result<ArchiveTotals, sqlx::Error> {
         oldest_ms: get(row, "oldest_ms")?,
         checked_ms: get(row, "checked_ms")?,
         damaged_packs: unsigned(row, "damaged")?,
+        plain_texts: unsigned(row, "plain")?,
     })
 }
 
@@ -277,7 +306,7 @@ async fn prepare(pools: &Pools) -> Result<(), StoreError> {
     if prepare_index(pools, &FORMAT).await? {
         open::check(pools).await?;
     }
-    for table in ADDED {
+    for table in ADDED.into_iter().chain([TEXT_STARTS, ALL_REDACTED]) {
         let adding = sqlx::query(table).execute(pools.writer()).await;
         adding.map_err(|error| pools.classify(error))?;
     }

@@ -66,7 +66,8 @@ mod wal;
 pub use age::AgeTable;
 pub use archive::{
     ArchiveIndex, ArchivePackTable, ArchiveThreadTable, ArchiveTotals, ArchiveTranscriptTable,
-    ArchivedPart, ArchivedTranscript, LIVED_UNKNOWN, NewPack, NewPiece, PackRow, Piece, ThreadAge,
+    ArchivedPart, ArchivedTranscript, LIVED_UNKNOWN, NewPack, NewPiece, PackRow, Piece,
+    REPLACED_MAX, SOURCE_BYTES_UNKNOWN, SupersededText, ThreadAge,
 };
 pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
 pub use compaction::{

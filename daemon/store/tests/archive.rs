@@ -46,8 +46,9 @@ fn text(thread_id: &str, generation: i64, chunks: &[&str]) -> ArchivedPart {
         is_redacted: false,
         updated_ms: generation,
         lived_ms: 0,
+        first_pack: 0,
     };
-    ArchivedPart { transcript, from: 0, pieces: pieces.collect() }
+    ArchivedPart { transcript, from: 0, pieces: pieces.collect(), superseded: Vec::new() }
 }
 
 async fn index(folder: &Path) -> ArchiveIndex {

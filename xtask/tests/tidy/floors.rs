@@ -178,11 +178,13 @@ const SERVICE: &[Floor] = &[
 
 /// The archive, lowest first.
 const ARCHIVE: &[Floor] = &[
-    &["description", "shared"],
+    &["shared"],
     &["reading"],
-    &["lookup", "publishing", "repair"],
+    &["lookup", "publishing"],
+    &["description"],
+    &["repair"],
     &["upkeep"],
-    &["bounds", "forgetting"],
+    &["bounds", "forgetting", "redacting"],
     &["archiver"],
     &["keeper"],
     &["restore", "status"],

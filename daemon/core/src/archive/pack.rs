@@ -22,6 +22,28 @@ pub struct TranscriptName {
     pub is_redacted: bool,
     /// When the transcript last grew, Unix milliseconds.
     pub updated_ms: i64,
+    #[serde(skip)]
+    pub state: TextState,
+}
+
+/// What the index has of a text that its chunks do not show. Zeros in a pack that was written before it was recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TextState {
+    /// Number of the pack that described the text first, before it was redacted if that was later. Of the texts of a path
+    /// the newest has the highest.
+    pub first_pack: i64,
+    /// Archived bytes of the transcript.
+    pub source_bytes: u64,
+}
+
+impl TranscriptName {
+    /// Identifies the text together with its path. Its generation changes, so that counts only if nothing else is known.
+    pub fn identity(&self) -> (i64, i64, bool) {
+        match self.state.first_pack {
+            0 => (0, self.generation, self.is_redacted),
+            first_pack => (first_pack, 0, self.is_redacted),
+        }
+    }
 }
 
 /// A chunk in the pack's text.
@@ -66,14 +88,26 @@ pub struct Trailer {
 }
 
 impl PackContents {
+    /// The states come last, so that a reader that does not know them can ignore them.
     pub fn encode(&self) -> Vec<u8> {
+        let states: Vec<TextState> = self.transcripts.iter().map(|name| name.state).collect();
         // Numbers, strings and arrays: serialising them to memory cannot fail.
-        postcard::to_extend(self, Vec::new()).unwrap_or_default()
+        let contents = postcard::to_extend(self, Vec::new()).unwrap_or_default();
+        postcard::to_extend(&states, contents).unwrap_or_default()
     }
 
     /// The inverse of [`PackContents::encode`]; `None` for other bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let contents: Self = postcard::from_bytes(bytes).ok()?;
+        let (mut contents, rest): (Self, &[u8]) = postcard::take_from_bytes(bytes).ok()?;
+        if !rest.is_empty() {
+            let states: Vec<TextState> = postcard::from_bytes(rest).ok()?;
+            if states.len() != contents.transcripts.len() {
+                return None;
+            }
+            for (name, state) in contents.transcripts.iter_mut().zip(states) {
+                name.state = state;
+            }
+        }
         let is_sound = |piece: &PackedPiece| piece.transcript < contents.transcripts.len();
         contents.pieces.iter().all(is_sound).then_some(contents)
     }
@@ -114,6 +148,7 @@ mod tests {
                 cwd: None,
                 is_redacted: true,
                 updated_ms: 9,
+                state: TextState { first_pack: 3, source_bytes: 10 },
             }],
             chunks: vec![PackedChunk { digest, offset: 0, bytes: 7 }],
             pieces: vec![PackedPiece { transcript: 0, offset: 3, lines_before: 1, digest }],
@@ -121,6 +156,10 @@ mod tests {
         let bytes = contents.encode();
         assert_eq!(PackContents::decode(&bytes), Some(contents.clone()));
         assert_eq!(PackContents::decode(&bytes[..bytes.len() - 1]), None);
+        let mut older = contents.clone();
+        older.transcripts[0].state = TextState::default();
+        let without_states = postcard::to_extend(&contents, Vec::new()).unwrap();
+        assert_eq!(PackContents::decode(&without_states), Some(older));
         let astray = PackContents { transcripts: Vec::new(), ..contents };
         assert_eq!(PackContents::decode(&astray.encode()), None);
 

@@ -3,6 +3,9 @@
 //! It is one transaction, because an index with only some of the packs would remove the others. Texts with a missing part
 //! are left out; they are archived again from their transcripts, where these exist. An unreadable pack stays, marked as
 //! damaged.
+//!
+//! Packs keep the generation that a text had when they were written. So the texts of a path are told apart, and ordered, by
+//! the pack that described them first ([`TranscriptName::identity`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -11,7 +14,8 @@ use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
 use longhaul_core::digest::Digest128;
 use longhaul_store::{
-    ArchiveIndex, ArchivedPart, ArchivedTranscript, LIVED_UNKNOWN, NewPack, NewPiece, StoreError,
+    ArchiveIndex, ArchivedPart, ArchivedTranscript, LIVED_UNKNOWN, NewPack, NewPiece, REPLACED_MAX,
+    SOURCE_BYTES_UNKNOWN, StoreError,
 };
 
 use super::pack::contents_of_pack;
@@ -19,16 +23,20 @@ use super::pack::contents_of_pack;
 /// A text as described by the packs.
 #[derive(Default)]
 struct RebuiltText {
-    newest: Option<TranscriptName>,
+    /// From the newest of its packs.
+    name: Option<TranscriptName>,
     pieces: BTreeMap<u64, NewPiece>,
 }
+
+/// The texts of one path by what identifies them.
+type TextsOfPath = BTreeMap<(i64, i64, bool), RebuiltText>;
 
 pub(super) async fn rebuild(
     folder: &Path,
     index: &ArchiveIndex,
     packs: &[i64],
 ) -> Result<(), StoreError> {
-    let mut texts: HashMap<(String, i64), RebuiltText> = HashMap::new();
+    let mut texts: HashMap<String, TextsOfPath> = HashMap::new();
     let mut bytes: HashMap<ChunkDigest, u64> = HashMap::new();
     let (mut known, mut damaged) = (Vec::new(), Vec::new());
     for &number in packs {
@@ -43,12 +51,15 @@ pub(super) async fn rebuild(
         gather(&mut texts, &contents);
         known.push(NewPack { pack: number, bytes: on_disk, text_bytes, chunks: contents.chunks });
     }
+    let is_complete = damaged.is_empty();
     let (mut parts, mut left_out) = (Vec::new(), 0_usize);
-    for ((path, generation), text) in texts {
-        match part(path, generation, text, &bytes) {
-            Some(part) => parts.push(part),
-            None => left_out += 1,
-        }
+    for texts in texts.into_values() {
+        let count = texts.len();
+        let whole =
+            texts.into_values().filter_map(|text| part(text, &bytes, is_complete)).collect();
+        let states = states(whole);
+        left_out += count - states.len();
+        parts.extend(states);
     }
     tracing::warn!(texts = parts.len(), left_out, "rebuilt the archive's index");
     index.commit(&known, &parts).await?;
@@ -98,30 +109,28 @@ async fn read(path: PathBuf) -> Option<PackContents> {
 }
 
 /// Adds the description of a pack; later packs override earlier ones.
-fn gather(texts: &mut HashMap<(String, i64), RebuiltText>, contents: &PackContents) {
+fn gather(texts: &mut HashMap<String, TextsOfPath>, contents: &PackContents) {
     for piece in &contents.pieces {
         let Some(name) = contents.transcripts.get(piece.transcript) else { continue };
-        let text = texts.entry((name.path.clone(), name.generation)).or_default();
+        let texts = texts.entry(name.path.clone()).or_default();
+        let text = texts.entry(name.identity()).or_default();
         let new = NewPiece {
             offset: piece.offset,
             lines_before: piece.lines_before,
             digest: piece.digest,
         };
         text.pieces.insert(piece.offset, new);
-        if text.newest.as_ref().is_none_or(|newest| newest.updated_ms <= name.updated_ms) {
-            text.newest = Some(name.clone());
-        }
+        text.name = Some(name.clone());
     }
 }
 
 /// The text of these pieces; `None` if there is a gap.
 fn part(
-    path: String,
-    generation: i64,
     text: RebuiltText,
     bytes: &HashMap<ChunkDigest, u64>,
+    is_complete: bool,
 ) -> Option<ArchivedPart> {
-    let name = text.newest?;
+    let name = text.name?;
     let (mut end, mut pieces) = (0, Vec::new());
     for piece in text.pieces.into_values() {
         if piece.offset != end {
@@ -130,22 +139,45 @@ fn part(
         end += bytes.get(&piece.digest)?;
         pieces.push(piece);
     }
+    let source_bytes = match (name.is_redacted, name.state.source_bytes) {
+        (false, _) => end,
+        (true, source_bytes) if is_complete && source_bytes > 0 => source_bytes,
+        // Its end may be in a pack that cannot be read.
+        (true, _) => SOURCE_BYTES_UNKNOWN,
+    };
     let transcript = ArchivedTranscript {
         id: 0,
-        path,
-        // It is unknown how much of its transcript a redacted text covers: keep it for its handles, and archive it again.
-        generation: if name.is_redacted { generation.min(-1) } else { generation },
+        path: name.path,
+        generation: name.generation,
         thread_id: name.thread_id,
         source: name.source,
         cwd: name.cwd,
         first_seq: name.first_seq,
-        source_bytes: end,
+        source_bytes,
         text_bytes: end,
         checked_bytes: 0,
         checked_chain: Digest128::default(),
         is_redacted: name.is_redacted,
         updated_ms: name.updated_ms,
         lived_ms: LIVED_UNKNOWN,
+        first_pack: name.state.first_pack,
     };
-    Some(ArchivedPart { transcript, from: 0, pieces })
+    Some(ArchivedPart { transcript, from: 0, pieces, superseded: Vec::new() })
+}
+
+/// The texts of one path, the newest last. Only the newest can be the current one: packs may still call the others so.
+fn states(mut texts: Vec<ArchivedPart>) -> Vec<ArchivedPart> {
+    texts.sort_by_key(|ArchivedPart { transcript: text, .. }| {
+        // In older packs only the generation says which text is newer. Of the replaced ones the lowest is the newest.
+        let generation = if text.first_pack == 0 { text.generation } else { 0 };
+        (text.first_pack, generation >= 0, generation.abs(), text.is_redacted)
+    });
+    let is_replaced = texts.last().is_some_and(|newest| newest.transcript.generation < 0);
+    let replaced = texts.len() - usize::from(!is_replaced);
+    let mut texts = texts.split_off(replaced.saturating_sub(REPLACED_MAX));
+    let replaced = replaced.min(REPLACED_MAX);
+    for (number, text) in (1..).zip(&mut texts[..replaced]) {
+        text.transcript.generation = -number;
+    }
+    texts
 }

@@ -46,6 +46,11 @@ impl ArchivedText {
         error.get_ref().is_some_and(|cause| cause.is::<TextDamage>())
     }
 
+    /// The error of a text that is not complete.
+    pub fn damage(what: &'static str) -> io::Error {
+        damaged(what)
+    }
+
     /// Its row in the index.
     pub fn transcript(&self) -> &ArchivedTranscript {
         &self.transcript
@@ -227,8 +232,9 @@ mod tests {
             is_redacted: false,
             updated_ms: 0,
             lived_ms: 0,
+            first_pack: 0,
         };
-        ArchivedPart { transcript, from: 0, pieces }
+        ArchivedPart { transcript, from: 0, pieces, superseded: Vec::new() }
     }
 
     async fn read(text: &Arc<ArchivedText>, at: u64) -> io::Result<String> {

@@ -42,6 +42,9 @@ async fn status(
         max_bytes: state.max_bytes,
         max_age_days: state.max_age_days,
         redacts: state.is_redacted,
+        unredacted: totals.plain_texts,
+        all_redacted: state.is_all_redacted,
+        forgotten_lost: state.forgotten_lost,
     })
 }
 

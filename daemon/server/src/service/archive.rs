@@ -17,6 +17,9 @@
 //! *Upkeep* (`upkeep`): merges small packs, deletes what nothing refers to, and reads whole packs at intervals. It replaces the chunks of a damaged pack from the transcripts that still exist (`repair`); the
 //! others stay, as far as they can be read.
 //!
+//! *Redaction*: with `archive.redact` text is redacted before it is stored. What was archived before that is redacted from the
+//! archive itself, and its plain chunks are erased (`redacting`).
+//!
 //! *Forgetting* (`forgetting`) records that a thread must not be archived again, removes its texts, and rewrites every pack
 //! that contained a chunk of them or names the thread. A start continues what a crash interrupted; until then, nothing of
 //! the thread can be read.
@@ -31,6 +34,7 @@ mod keeper;
 mod lookup;
 mod publishing;
 mod reading;
+mod redacting;
 mod repair;
 mod restore;
 mod shared;

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use longhaul_core::archive::chunk::ChunkDigest;
-use longhaul_core::archive::pack::{PackContents, PackedChunk, PackedPiece, TranscriptName};
+use longhaul_core::archive::pack::{
+    PackContents, PackedChunk, PackedPiece, TextState, TranscriptName,
+};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
@@ -60,9 +62,9 @@ impl ArchivePackTable {
         // Row by row: tens of thousands of rows need much more memory than the result.
         sqlx::query(
             "SELECT t.transcript, t.path, t.generation, t.thread_id, t.source, t.cwd, t.first_seq, t.redacted, \
-             t.updated_ms, p.offset AS place, p.lines_before, c.digest, c.bytes, c.offset \
+             t.updated_ms, t.source_bytes, coalesce(f.first_pack, 0) AS first_pack, p.offset AS place, p.lines_before, c.digest, c.bytes, c.offset \
              FROM chunk c JOIN piece p USING (chunk) JOIN transcript t USING (transcript) \
-             WHERE c.pack = ?1 ORDER BY t.transcript, p.offset",
+             LEFT JOIN text_start f USING (transcript) WHERE c.pack = ?1 ORDER BY t.transcript, p.offset",
         )
         .bind(pack)
         .try_map(|row| builder.add(&row))
@@ -170,6 +172,24 @@ impl ArchivePackTable {
         transaction.commit().await.map_err(classify)
     }
 
+    /// Whether no pack has text that was not redacted.
+    pub async fn are_redacted(&self) -> Result<bool, StoreError> {
+        let row: Option<(i64,)> = sqlx::query_as("SELECT one FROM all_redacted")
+            .fetch_optional(self.0.reader())
+            .await
+            .map_err(|error| self.0.classify(error))?;
+        Ok(row.is_some())
+    }
+
+    /// Records that no pack has text that was not redacted, until such a text is stored.
+    pub async fn record_redacted(&self) -> Result<(), StoreError> {
+        sqlx::query("INSERT OR REPLACE INTO all_redacted (one) VALUES (1)")
+            .execute(self.0.writer())
+            .await
+            .map(drop)
+            .map_err(|error| self.0.classify(error))
+    }
+
     /// Records that a pack was verified.
     pub async fn record_check(
         &self,
@@ -210,6 +230,10 @@ impl PackContentsBuilder {
                 cwd: get(row, "cwd")?,
                 is_redacted: get(row, "redacted")?,
                 updated_ms: get(row, "updated_ms")?,
+                state: TextState {
+                    first_pack: get(row, "first_pack")?,
+                    source_bytes: unsigned(row, "source_bytes")?,
+                },
             });
         }
         let digest = chunk_digest(row)?;

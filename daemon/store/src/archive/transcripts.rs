@@ -1,20 +1,22 @@
 //! The archived texts.
 
 use longhaul_core::archive::chunk::ChunkDigest;
+use longhaul_core::archive::pack::TranscriptName;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
-use super::{ArchivedPart, ArchivedTranscript};
+use super::{ArchivedPart, ArchivedTranscript, SupersededText};
 use crate::error::StoreError;
 use crate::file::FILES_AT_ONCE;
 use crate::pool::Pools;
 use crate::row::{digest, digest_bytes, get, named, unsigned};
 
 /// Maximum replaced generations kept per file: undamaged ones, and as many of which a part is damaged.
-const REPLACED_MAX: i64 = 4;
+pub const REPLACED_MAX: usize = 4;
 
 const TRANSCRIPT: &str = "SELECT transcript, path, generation, thread_id, source, cwd, first_seq, source_bytes, \
-    text_bytes, checked_bytes, checked_chain, redacted, updated_ms, lived_ms FROM transcript";
+    text_bytes, checked_bytes, checked_chain, redacted, updated_ms, lived_ms, coalesce(first_pack, 0) AS first_pack \
+    FROM transcript LEFT JOIN text_start USING (transcript)";
 
 /// The texts, one for each generation of a transcript.
 #[derive(Debug, Clone)]
@@ -79,6 +81,20 @@ impl ArchiveTranscriptTable {
             .map_err(|error| self.0.classify(error))
     }
 
+    /// The next [`FILES_AT_ONCE`] texts after number `last` that were not redacted; start with 0.
+    pub async fn plain_after(&self, last: i64) -> Result<Vec<ArchivedTranscript>, StoreError> {
+        let sql = format!(
+            "{TRANSCRIPT} WHERE redacted = 0 AND transcript > ?1 ORDER BY transcript LIMIT ?2"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(last)
+            .bind(FILES_AT_ONCE)
+            .try_map(|row| transcript(&row))
+            .fetch_all(self.0.reader())
+            .await
+            .map_err(|error| self.0.classify(error))
+    }
+
     /// The archived texts with a chunk in this pack.
     pub async fn in_pack(&self, pack: i64) -> Result<Vec<ArchivedTranscript>, StoreError> {
         let sql = format!(
@@ -107,44 +123,34 @@ impl ArchiveTranscriptTable {
             .map_err(|error| self.0.classify(error))
     }
 
+    /// The archived text that packs describe by this name.
+    pub async fn named(
+        &self,
+        name: &TranscriptName,
+    ) -> Result<Option<ArchivedTranscript>, StoreError> {
+        let sql = format!(
+            "{TRANSCRIPT} WHERE path = ?1 AND redacted = ?2 AND coalesce(first_pack, 0) = ?3 \
+             AND (?3 > 0 OR generation = ?4)"
+        );
+        let (first_pack, generation, is_redacted) = name.identity();
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(&name.path)
+            .bind(is_redacted)
+            .bind(first_pack)
+            .bind(generation)
+            .try_map(|row| transcript(&row))
+            .fetch_optional(self.0.reader())
+            .await
+            .map_err(|error| self.0.classify(error))
+    }
+
     /// Marks a text's generation as replaced; deletes the oldest replaced ones. Damaged ones are counted separately, so that
     /// repeated damage does not cost undamaged ones.
     pub async fn replace(&self, transcript: &ArchivedTranscript) -> Result<(), StoreError> {
         let classify = |error| self.0.classify(error);
         let mut transaction = self.0.begin().await?;
-        sqlx::query(
-            "UPDATE transcript SET generation = \
-             (SELECT min(0, min(generation)) - 1 FROM transcript WHERE path = ?2) WHERE transcript = ?1",
-        )
-            .bind(transcript.id)
-            .bind(&transcript.path)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
-        sqlx::query(
-            "DELETE FROM transcript WHERE transcript IN (SELECT transcript FROM \
-             (SELECT transcript, row_number() OVER (PARTITION BY is_damaged ORDER BY generation) AS age FROM \
-              (SELECT t.transcript, t.generation, EXISTS (SELECT 1 FROM piece p JOIN chunk c USING (chunk) \
-                JOIN pack k USING (pack) WHERE p.transcript = t.transcript AND k.damaged = 1) AS is_damaged \
-               FROM transcript t WHERE t.path = ?1 AND t.generation < 0)) WHERE age > ?2)",
-        )
-        .bind(&transcript.path)
-        .bind(REPLACED_MAX)
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
+        replace(&mut transaction, transcript.id, &transcript.path).await.map_err(classify)?;
         transaction.commit().await.map_err(classify)
-    }
-
-    /// Sets a text's generation after its file was found again.
-    pub async fn relabel(&self, transcript: i64, generation: i64) -> Result<(), StoreError> {
-        sqlx::query("UPDATE transcript SET generation = ?2 WHERE transcript = ?1")
-            .bind(transcript)
-            .bind(generation)
-            .execute(self.0.writer())
-            .await
-            .map_err(|error| self.0.classify(error))?;
-        Ok(())
     }
 
     /// Removes texts; their chunks stay until [`ArchivePackTable::sweep`](super::ArchivePackTable::sweep).
@@ -152,11 +158,7 @@ impl ArchiveTranscriptTable {
         let classify = |error| self.0.classify(error);
         let mut transaction = self.0.begin().await?;
         for id in ids {
-            sqlx::query("DELETE FROM transcript WHERE transcript = ?1")
-                .bind(id)
-                .execute(&mut *transaction)
-                .await
-                .map_err(classify)?;
+            remove(&mut transaction, *id).await.map_err(classify)?;
         }
         transaction.commit().await.map_err(classify)
     }
@@ -178,13 +180,54 @@ fn transcript(row: &SqliteRow) -> Result<ArchivedTranscript, sqlx::Error> {
         is_redacted: get(row, "redacted")?,
         updated_ms: get(row, "updated_ms")?,
         lived_ms: get(row, "lived_ms")?,
+        first_pack: get(row, "first_pack")?,
     })
+}
+
+async fn remove(connection: &mut SqliteConnection, id: i64) -> Result<(), sqlx::Error> {
+    let removing = sqlx::query("DELETE FROM transcript WHERE transcript = ?1").bind(id);
+    removing.execute(connection).await.map(drop)
+}
+
+async fn replace(
+    connection: &mut SqliteConnection,
+    id: i64,
+    path: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE transcript SET generation = \
+         (SELECT min(0, min(generation)) - 1 FROM transcript WHERE path = ?2) WHERE transcript = ?1",
+    )
+    .bind(id)
+    .bind(path)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "DELETE FROM transcript WHERE transcript IN (SELECT transcript FROM \
+         (SELECT transcript, row_number() OVER (PARTITION BY is_damaged ORDER BY generation) AS age FROM \
+          (SELECT t.transcript, t.generation, EXISTS (SELECT 1 FROM piece p JOIN chunk c USING (chunk) \
+            JOIN pack k USING (pack) WHERE p.transcript = t.transcript AND k.damaged = 1) AS is_damaged \
+           FROM transcript t WHERE t.path = ?1 AND t.generation < 0)) WHERE age > ?2)",
+    )
+    .bind(path)
+    .bind(i64::try_from(REPLACED_MAX).unwrap_or(i64::MAX))
+    .execute(connection)
+    .await
+    .map(drop)
 }
 
 pub(super) async fn put_part(
     connection: &mut SqliteConnection,
     part: &ArchivedPart,
 ) -> Result<(), sqlx::Error> {
+    for superseded in &part.superseded {
+        match superseded {
+            SupersededText::Replaced(id) => {
+                replace(connection, *id, &part.transcript.path).await?;
+            }
+            SupersededText::Removed(id) => remove(connection, *id).await?,
+        }
+    }
     let id = put_transcript(connection, &part.transcript).await?;
     sqlx::query("DELETE FROM piece WHERE transcript = ?1 AND offset >= ?2")
         .bind(id)
@@ -215,6 +258,15 @@ async fn put_transcript(
         .bind(&row.path)
         .execute(&mut *connection)
         .await?;
+    if !row.is_redacted {
+        sqlx::query("DELETE FROM all_redacted").execute(&mut *connection).await?;
+    }
+    // It may have another generation now.
+    sqlx::query("UPDATE transcript SET generation = ?2 WHERE transcript = ?1")
+        .bind(row.id)
+        .bind(row.generation)
+        .execute(&mut *connection)
+        .await?;
     let (id,): (i64,) = sqlx::query_as(
         "INSERT INTO transcript (path, generation, thread_id, source, cwd, first_seq, source_bytes, text_bytes, \
          checked_bytes, checked_chain, redacted, updated_ms, lived_ms) \
@@ -240,5 +292,12 @@ async fn put_transcript(
     .bind(row.lived_ms)
     .fetch_one(&mut *connection)
     .await?;
+    if row.id == 0 && row.first_pack > 0 {
+        sqlx::query("INSERT OR REPLACE INTO text_start (transcript, first_pack) VALUES (?1, ?2)")
+            .bind(id)
+            .bind(row.first_pack)
+            .execute(connection)
+            .await?;
+    }
     Ok(id)
 }

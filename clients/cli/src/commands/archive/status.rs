@@ -70,11 +70,23 @@ impl Page for OverviewResult {
             let words = format!("{}: longhaul archive verify", counted(self.damaged, "file"));
             fields.push(("damaged", style.bad(&words)));
         }
-        let secrets = match self.redacts {
-            true => "replaced before anything is stored",
-            false => "kept here, never in views; archive.redact = true replaces them",
+        if self.forgotten_lost > 0 {
+            let lines = counted(self.forgotten_lost, "damaged line");
+            let words = format!("{lines} in the list of forgotten threads: longhaul doctor");
+            fields.push(("forgotten", style.bad(&words)));
+        }
+        let secrets = match (self.redacts, self.all_redacted, self.unredacted) {
+            (true, true, _) => "replaced in everything that is kept here".to_owned(),
+            (true, false, 0) => "replaced, but files from before still have them".to_owned(),
+            (true, false, left) => {
+                let left = counted(left, "text");
+                format!("replaced from now on; {left} from before still with them, being replaced")
+            }
+            (false, ..) => {
+                "kept here, never in views; archive.redact = true replaces them".to_owned()
+            }
         };
-        fields.push(("secrets", secrets.to_owned()));
+        fields.push(("secrets", secrets));
         style.fields(&fields)
     }
 }

@@ -10,6 +10,7 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::rollout::source::Layout;
 use longhaul_store::{
     ArchiveIndex, ArchivedTranscript, Cursor, FileId, FileRow, FileState, FileTable, StoreError,
+    SupersededText,
 };
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::bounds::{self, EvictionFacts};
 use super::reading::{self, NewPart, ReadOutcome, Tail};
 use super::shared::{ArchiveShared, BATCH_BYTES};
-use super::{forgetting, publishing, upkeep};
+use super::{forgetting, publishing, redacting, upkeep};
 use crate::archive::ForgottenThreads;
 use crate::heap;
 use crate::ingest::{Compared, Ingest, Walk, compare};
@@ -113,6 +114,7 @@ impl Archiver {
                 next_check = Instant::now() + CHECK_PERIOD;
                 self.shared.archive.check_index().await?;
                 upkeep::check_some(&self.shared, &index).await?;
+                self.shared.progress.is_redaction_blocked.store(false, Ordering::Relaxed);
             }
             *pause = Duration::from_secs(1);
             self.shared.progress.set_stalled(None);
@@ -156,12 +158,48 @@ impl Archiver {
                 return Ok(false);
             }
         }
+        if !self.redact(index).await? {
+            return Ok(false);
+        }
         if archived >= RELEASE_TEXTS {
             tokio::task::spawn_blocking(heap::release).await?;
         }
         let _turn = self.shared.turn.lock().await;
         bounds::keep(&self.shared, index, &self.facts).await?;
         self.shared.progress.set_behind(0);
+        Ok(true)
+    }
+
+    /// Redacts what was archived before `archive.redact` was on; `false` if cancelled.
+    async fn redact(&self, index: &ArchiveIndex) -> Result<bool, ServiceError> {
+        let is_blocked = &self.shared.progress.is_redaction_blocked;
+        if !*self.shared.config.now().archive.redact
+            || is_blocked.load(Ordering::Relaxed)
+            || index.packs.are_redacted().await?
+        {
+            return Ok(true);
+        }
+        let mut last = 0;
+        loop {
+            if self.cancel.run_until_cancelled(self.ingest.idle()).await.is_none() {
+                return Ok(false);
+            }
+            let began = Instant::now();
+            {
+                let _turn = self.shared.turn.lock().await;
+                match redacting::redact_some(&self.shared, index, last).await? {
+                    Some(redacted) => last = redacted,
+                    None => break,
+                }
+            }
+            let rest = sleep((began.elapsed() / 2).min(REST_MAX));
+            if self.cancel.run_until_cancelled(rest).await.is_none() {
+                return Ok(false);
+            }
+        }
+        let _turn = self.shared.turn.lock().await;
+        let is_done = redacting::erase(&self.shared, index).await?;
+        is_blocked.store(!is_done, Ordering::Relaxed);
         Ok(true)
     }
 
@@ -230,11 +268,7 @@ impl Archiver {
     }
 
     async fn excluded(&self, index: &ArchiveIndex) -> Result<Exclusions, ServiceError> {
-        let folder = self.shared.archive.folder().to_owned();
-        let reading = move || ForgottenThreads::read(&folder);
-        let forgotten = tokio::task::spawn_blocking(reading).await?;
-        let forgotten =
-            forgotten.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
+        let forgotten = self.shared.forgotten().await?;
         Ok(Exclusions { forgotten, evicted: index.threads.evicted().await?.into_iter().collect() })
     }
 
@@ -245,10 +279,12 @@ impl Archiver {
         file: FileRow,
         bytes_max: u64,
     ) -> Result<Option<NewPart>, ServiceError> {
-        let mut known = self.archived_state(index, &file).await?;
+        let KnownText { row: mut known, is_relabeled, superseded } =
+            self.archived_state(index, &file).await?;
         known.updated_ms = file.head.as_ref().map_or(known.updated_ms, |head| head.updated_at_ms);
         known.lived_ms = self.facts.age.lived_ms().await?;
-        if known.source_bytes >= file.cursor.offset {
+        // A relabeled one is described again, for a rebuild of the index.
+        if known.source_bytes >= file.cursor.offset && !is_relabeled {
             return Ok(None);
         }
         let tail = match index.packs.last_piece(known.id).await? {
@@ -279,9 +315,11 @@ impl Archiver {
         let (path, before) = (file.path.clone(), known.clone());
         let reading = move || reading::read(&file, known, tail, bytes_max);
         match tokio::task::spawn_blocking(reading).await? {
-            Ok(ReadOutcome::New(read)) => {
+            Ok(ReadOutcome::New(mut read)) => {
+                read.part.superseded = superseded;
                 if read.is_whole {
-                    self.drop_moved(index, &read.part.transcript).await?;
+                    let moved = self.moved(index, &read.part.transcript).await?;
+                    read.part.superseded.extend(moved.into_iter().map(SupersededText::Removed));
                 }
                 Ok(Some(*read))
             }
@@ -302,33 +340,34 @@ impl Archiver {
         }
     }
 
-    /// The index row of a file as it is now. If the file was replaced, its old text is kept beside the new one.
+    /// The archived text of a file as it is now. If the file was replaced, its old text is kept beside the new one.
     async fn archived_state(
         &self,
         index: &ArchiveIndex,
         file: &FileRow,
-    ) -> Result<ArchivedTranscript, ServiceError> {
+    ) -> Result<KnownText, ServiceError> {
         let (generation, config) = (generation(file), self.shared.config.now());
         let is_redacted = *config.archive.redact;
+        let mut superseded = Vec::new();
         for row in index.transcripts.at(&file.path).await? {
             let is_fit = row.is_redacted == is_redacted && row.source_bytes <= file.cursor.offset;
             if is_fit && row.generation == generation {
-                return Ok(row);
+                return Ok(KnownText { row, is_relabeled: false, superseded });
             }
             if is_fit && is_unchanged(file, &row).await? {
                 // It was ingested again under another generation, with the same text.
-                index.transcripts.relabel(row.id, generation).await?;
-                return Ok(ArchivedTranscript { generation, ..row });
+                let row = ArchivedTranscript { generation, ..row };
+                return Ok(KnownText { row, is_relabeled: true, superseded });
             }
-            match is_document(file) || row.is_redacted != is_redacted {
+            superseded.push(match is_document(file) || row.is_redacted != is_redacted {
                 // An agent rewrites a document at every turn, and the last version contains all earlier ones.
-                true => index.transcripts.remove(&[row.id]).await?,
-                false => index.transcripts.replace(&row).await?,
-            }
+                true => SupersededText::Removed(row.id),
+                false => SupersededText::Replaced(row.id),
+            });
         }
         let head = file.head.as_ref();
         let base = head.and_then(|head| head.history_base.as_ref());
-        Ok(ArchivedTranscript {
+        let row = ArchivedTranscript {
             id: 0,
             path: file.path.clone(),
             generation,
@@ -343,25 +382,28 @@ impl Archiver {
             is_redacted,
             updated_ms: head.map_or(0, |head| head.updated_at_ms),
             lived_ms: 0,
-        })
+            first_pack: 0,
+        };
+        Ok(KnownText { row, is_relabeled: false, superseded })
     }
 
-    /// Drops the same text under a path without a file: the file was moved or compressed.
-    async fn drop_moved(
+    /// Rows with the same text under a path without a file: the file was moved or compressed.
+    async fn moved(
         &self,
         index: &ArchiveIndex,
         whole: &ArchivedTranscript,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<Vec<i64>, ServiceError> {
+        let mut moved = Vec::new();
         for row in index.transcripts.of_thread(&whole.thread_id).await? {
             let is_same = row.path != whole.path
                 && row.checked_bytes > 0
                 && (row.checked_bytes, row.checked_chain)
                     == (whole.checked_bytes, whole.checked_chain);
             if is_same && self.files.by_path(&row.path).await?.is_none() {
-                index.transcripts.remove(&[row.id]).await?;
+                moved.push(row.id);
             }
         }
-        Ok(())
+        Ok(moved)
     }
 }
 
@@ -379,6 +421,16 @@ async fn is_unchanged(file: &FileRow, row: &ArchivedTranscript) -> Result<bool, 
     });
     // A file that cannot be read now is compared later.
     Ok(matches!(compared.await?, Ok(Compared::Same)))
+}
+
+/// What the archive has of a file.
+struct KnownText {
+    /// Without an id if nothing.
+    row: ArchivedTranscript,
+    /// Whether its generation differs from the one in the index.
+    is_relabeled: bool,
+    /// What the next part takes the place of. Stored with it, so that a failure in between loses nothing.
+    superseded: Vec<SupersededText>,
 }
 
 /// Threads and files not to archive.

@@ -11,7 +11,7 @@ use super::bounds::EvictionFacts;
 use super::forgetting::{self, ErasedText};
 use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
-use crate::archive::{Archive, ForgottenThreads};
+use crate::archive::Archive;
 use crate::discovery::names::is_uuid;
 use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
@@ -98,12 +98,7 @@ impl ArchiveKeeper {
         {
             return Ok(true);
         }
-        let folder = self.shared.archive.folder().to_owned();
-        let reading = move || ForgottenThreads::read(&folder);
-        let forgotten = tokio::task::spawn_blocking(reading).await?;
-        let forgotten =
-            forgotten.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
-        Ok(forgotten.has(thread_id))
+        Ok(self.shared.forgotten().await?.has(thread_id))
     }
 
     /// The id of the thread to forget. A UUID is taken as it is: its transcript may not exist yet.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use longhaul_core::archive::chunk::ChunkDigest;
-use longhaul_core::archive::pack::{PackedPiece, TranscriptName};
+use longhaul_core::archive::pack::{PackedPiece, TextState, TranscriptName};
 use longhaul_store::{ArchiveIndex, ArchivedPart, ArchivedTranscript, NewPack};
 
 use super::reading::NewPart;
@@ -31,45 +31,50 @@ pub(super) async fn publish(
         parts.push(part);
         texts.push((text, chunks));
     }
-    let (names, pieces) = describe(&parts);
     let (folder, last) = (shared.archive.folder().to_owned(), index.packs.last().await?);
     let writing = move || {
         let mut chunks: Vec<(ChunkDigest, &[u8])> = Vec::new();
         for (text, places) in &texts {
             chunks.extend(places.iter().map(|(digest, place)| (*digest, &text[place.clone()])));
         }
-        write(&folder, last, &chunks, names, pieces)
+        write((&folder, last), &chunks, &mut parts).map(|pack| (pack, parts))
     };
     let folder = shared.archive.folder();
-    let pack = tokio::task::spawn_blocking(writing).await?;
-    let pack = pack.map_err(|error| ServiceError::file(folder, error))?;
+    let written = tokio::task::spawn_blocking(writing).await?;
+    let (pack, parts) = written.map_err(|error| ServiceError::file(folder, error))?;
     Ok(index.commit(pack.as_slice(), &parts).await?)
 }
 
-/// Writes a pack with these chunks, numbered after the last pack in the index; `None` if there is nothing to write.
+/// Writes a pack with these chunks, numbered after the last pack in the index; `None` if there is nothing to write. New
+/// texts get its number.
 fn write(
-    folder: &Path,
-    last: i64,
+    (folder, last): (&Path, i64),
     chunks: &[(ChunkDigest, &[u8])],
-    names: Vec<TranscriptName>,
-    pieces: Vec<PackedPiece>,
+    parts: &mut [ArchivedPart],
 ) -> io::Result<Option<NewPack>> {
-    if chunks.is_empty() && pieces.is_empty() {
+    if chunks.is_empty() && parts.iter().all(|part| part.pieces.is_empty()) {
         return Ok(None);
     }
+    let number = next_pack(folder, last)?;
+    for part in parts.iter_mut().filter(|part| part.transcript.id == 0) {
+        part.transcript.first_pack = number;
+    }
+    write_pack((folder, number), chunks, parts.iter()).map(Some)
+}
+
+/// Writes a pack with these chunks and the description of these texts.
+pub(super) fn write_pack<'part>(
+    (folder, number): (&Path, i64),
+    chunks: &[(ChunkDigest, &[u8])],
+    parts: impl Iterator<Item = &'part ArchivedPart> + Clone,
+) -> io::Result<NewPack> {
     let text_bytes = chunks.iter().map(|(_, chunk)| chunk.len() as u64).sum();
-    let mut pack = PackWriter::begin(folder, next_pack(folder, last)?, text_bytes)?;
+    let mut pack = PackWriter::begin(folder, number, text_bytes)?;
     for (digest, chunk) in chunks {
         pack.add(*digest, chunk)?;
     }
-    pack.describe(names, pieces);
-    pack.finish().map(Some)
-}
-
-/// The description of these texts for a pack.
-fn describe(parts: &[ArchivedPart]) -> (Vec<TranscriptName>, Vec<PackedPiece>) {
-    let names = parts.iter().map(|part| name(&part.transcript)).collect();
-    let pieces = parts.iter().enumerate().flat_map(|(transcript, part)| {
+    let names = parts.clone().map(|part| name(&part.transcript)).collect();
+    let pieces = parts.enumerate().flat_map(|(transcript, part)| {
         part.pieces.iter().map(move |piece| PackedPiece {
             transcript,
             offset: piece.offset,
@@ -77,10 +82,11 @@ fn describe(parts: &[ArchivedPart]) -> (Vec<TranscriptName>, Vec<PackedPiece>) {
             digest: piece.digest,
         })
     });
-    (names, pieces.collect())
+    pack.describe(names, pieces.collect());
+    pack.finish()
 }
 
-fn name(row: &ArchivedTranscript) -> TranscriptName {
+pub(super) fn name(row: &ArchivedTranscript) -> TranscriptName {
     TranscriptName {
         thread_id: row.thread_id.clone(),
         source: row.source,
@@ -90,5 +96,6 @@ fn name(row: &ArchivedTranscript) -> TranscriptName {
         cwd: row.cwd.clone(),
         is_redacted: row.is_redacted,
         updated_ms: row.updated_ms,
+        state: TextState { first_pack: row.first_pack, source_bytes: row.source_bytes },
     }
 }

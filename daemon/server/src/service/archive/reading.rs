@@ -92,19 +92,12 @@ pub(super) fn chunks_of(
             false => read_plain(&transcript, known.source_bytes..end, BATCH_BYTES)?,
         };
         let Some(new) = new.filter(|new| new.source_bytes > 0) else { break };
-        let NewPart { part, text, chunks, .. } = cut(known, tail, new);
-        for (digest, place) in &chunks {
-            each(*digest, &text[place.clone()]);
+        let new = cut(known, tail, new);
+        for (digest, place) in &new.chunks {
+            each(*digest, &new.text[place.clone()]);
         }
-        known = part.transcript;
-        tail = match (part.pieces.last(), chunks.last()) {
-            (Some(last), Some((_, place))) => Tail {
-                offset: last.offset,
-                lines_before: last.lines_before,
-                chunk: text[place.clone()].to_vec(),
-            },
-            _ => Tail::default(),
-        };
+        tail = tail_of(&new);
+        known = new.part.transcript;
     }
     Ok(())
 }
@@ -159,6 +152,35 @@ fn read_redacted(
     Ok(Some(new))
 }
 
+/// The next part of an archived text, redacted, up to `end` of the plain text; `None` if the text ends before. Blocking.
+pub(super) fn redacted_part(
+    plain: &Transcript,
+    known: ArchivedTranscript,
+    tail: Tail,
+    end: u64,
+) -> io::Result<Option<NewPart>> {
+    let place = known.source_bytes..end;
+    let new = match plain.is_document() {
+        // It has no lines; ingestion reads it whole, too.
+        true => read_plain(plain, place, u64::MAX)?
+            .map(|new| NewText { text: redact_line(&new.text), ..new }),
+        false => read_redacted(plain, place, BATCH_BYTES)?,
+    };
+    Ok(new.filter(|new| new.source_bytes > 0).map(|new| cut(known, tail, new)))
+}
+
+/// The last chunk of a part.
+pub(super) fn tail_of(NewPart { part, text, chunks, .. }: &NewPart) -> Tail {
+    match (part.pieces.last(), chunks.last()) {
+        (Some(last), Some((_, place))) => Tail {
+            offset: last.offset,
+            lines_before: last.lines_before,
+            chunk: text[place.clone()].to_vec(),
+        },
+        _ => Tail::default(),
+    }
+}
+
 fn redact_line(line: &[u8]) -> Vec<u8> {
     if let Ok(mut value) = serde_json::from_slice::<Value>(line) {
         return match redact_value(&mut value) {
@@ -187,7 +209,7 @@ fn cut(known: ArchivedTranscript, tail: Tail, new: NewText) -> NewPart {
         chunks.push((digest, at..at + chunk.len()));
         at += chunk.len();
     }
-    let part = ArchivedPart { transcript, from, pieces };
+    let part = ArchivedPart { transcript, from, pieces, superseded: Vec::new() };
     NewPart { part, text, chunks, is_whole: false }
 }
 
@@ -214,6 +236,7 @@ mod tests {
             is_redacted: false,
             updated_ms: 0,
             lived_ms: 0,
+            first_pack: 0,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::archive::Archive;
+use crate::archive::{Archive, ForgottenThreads};
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::service::error::ServiceError;
@@ -34,6 +34,8 @@ pub(in crate::service) struct ArchiveShared {
 pub(super) struct ArchiveProgress {
     pub(super) behind: AtomicU64,
     pub(super) is_idle: AtomicBool,
+    /// Whether text that could not be redacted is left. It is tried again after the hourly check and at a start.
+    pub(super) is_redaction_blocked: AtomicBool,
     stalled: Mutex<Option<String>>,
 }
 
@@ -77,6 +79,13 @@ impl ArchiveShared {
             work(Arc::clone(&shared)).await
         });
         task.await?
+    }
+
+    /// The list of forgotten threads.
+    pub(super) async fn forgotten(&self) -> Result<ForgottenThreads, ServiceError> {
+        let folder = self.archive.folder().to_owned();
+        let read = tokio::task::spawn_blocking(move || ForgottenThreads::read(&folder)).await?;
+        read.map_err(|error| ServiceError::file(self.archive.folder(), error))
     }
 
     /// Whether everything hinted is archived.

@@ -40,6 +40,10 @@ pub struct ArchiveState {
     pub max_bytes: u64,
     pub max_age_days: u64,
     pub is_redacted: bool,
+    /// Whether no pack has text that was not redacted.
+    pub is_all_redacted: bool,
+    /// Lines of the list of forgotten threads that cannot be read any more.
+    pub forgotten_lost: u64,
 }
 
 #[derive(Debug)]
@@ -74,6 +78,7 @@ impl ArchiveKeeper {
         };
         let totals = index.totals().await?;
         let (gone, evicted) = (count_gone(&index).await?, count_evicted(&index).await?);
+        let forgotten = shared.forgotten().await?;
         Ok(ArchiveState {
             work,
             problem,
@@ -86,6 +91,8 @@ impl ArchiveKeeper {
             max_bytes: shared.max_bytes(),
             max_age_days: *settings.max_age_days,
             is_redacted: *settings.redact,
+            is_all_redacted: index.packs.are_redacted().await?,
+            forgotten_lost: forgotten.lost(),
         })
     }
 

@@ -1,20 +1,15 @@
 //! Keeps the archive small and undamaged.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::PackContents;
 use longhaul_store::{ArchiveIndex, NewPack, PackRow};
 
-use super::description::{PackDescription, text_hash};
+use super::description::{PackDescription, foreign_pieces};
 use super::repair;
 use super::shared::{ArchiveShared, BATCH_BYTES};
-use crate::archive::{
-    PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, next_pack,
-};
+use crate::archive::{PackError, PackWriter, check_pack, chunks_of_pack, next_pack};
 use crate::service::error::ServiceError;
 
 /// Upper limits of the weight of small packs, by size class. Packs of one class are merged.
@@ -244,48 +239,6 @@ fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(ServiceError::file(&path, error)),
         _ => Ok(()),
     }
-}
-
-/// The pieces that these packs describe but whose chunks are in other packs, as far as the index still has them. No other
-/// pack describes them.
-async fn foreign_pieces(
-    shared: &ArchiveShared,
-    index: &ArchiveIndex,
-    packs: &[i64],
-) -> Result<PackContents, ServiceError> {
-    let mut kept = PackDescription::default();
-    let mut known: HashMap<u128, HashMap<u64, ChunkDigest>> = HashMap::new();
-    for pack in packs {
-        let path = shared.archive.pack(*pack);
-        let read = tokio::task::spawn_blocking(move || contents_of_pack(&path)).await?;
-        let mut contents = match read {
-            Ok(contents) => contents,
-            // It is reported when its chunks are read.
-            Err(PackError::Damaged(_)) => continue,
-            Err(PackError::Io { path, source }) => return Err(ServiceError::file(&path, source)),
-        };
-        let own: HashSet<ChunkDigest> = contents.chunks.iter().map(|chunk| chunk.digest).collect();
-        contents.pieces.retain(|piece| !own.contains(&piece.digest));
-        for piece in &contents.pieces {
-            let name = &contents.transcripts[piece.transcript];
-            if let Entry::Vacant(unknown) = known.entry(text_hash(name)) {
-                let row = index.transcripts.get(&name.path, name.generation).await?;
-                let pieces = match row {
-                    Some(row) => index.packs.pieces(row.id).await?,
-                    None => Vec::new(),
-                };
-                let places = pieces.into_iter().map(|piece| (piece.offset, piece.digest));
-                unknown.insert(places.collect());
-            }
-        }
-        contents.pieces.retain(|piece| {
-            let places = known.get(&text_hash(&contents.transcripts[piece.transcript]));
-            places.and_then(|places| places.get(&piece.offset)) == Some(&piece.digest)
-        });
-        kept.add(contents);
-    }
-    let PackDescription { names, pieces, .. } = kept;
-    Ok(PackContents { transcripts: names, chunks: Vec::new(), pieces })
 }
 
 /// Reads some packs completely, those not read for longest first. Damaged ones, too: a transcript may be back.

@@ -4,7 +4,7 @@
 //! [`bare`] is the part that does the work; [`family`] is what several such lines have in common.
 
 use super::hazard;
-use crate::rollout::shell::{CommandPart, Joint, is_assignment, parts};
+use crate::rollout::shell::{CommandPart, Joint, is_assignment, is_shell, parts, program_name};
 
 /// Maximum bytes of a useful line.
 const LINE_BYTES_MAX: usize = 200;
@@ -121,9 +121,6 @@ const PARTICULAR: &[&str] = &[
     "; then ",
 ];
 
-/// Programs that run an argument as a script.
-const SHELLS: &[&str] = &["bash", "sh", "zsh", "powershell", "pwsh", "cmd"];
-
 /// The line without its `cd`, output filters and trailing `echo`; `None` if nothing is left.
 pub(crate) fn bare(line: &str) -> Option<String> {
     let mut parts = parts(line);
@@ -185,7 +182,9 @@ pub(crate) fn is_useful(bare: &str) -> bool {
     };
     let wraps = |part: &str| {
         let second = part.split_whitespace().nth(1).unwrap_or_default();
-        SHELLS.contains(&program(part).trim_end_matches(".exe")) && second.starts_with(['-', '/'])
+        let program = program_name(&program(part));
+        let is_other = matches!(program.as_str(), "powershell" | "pwsh" | "cmd");
+        (is_shell(&program) || is_other) && second.starts_with(['-', '/'])
     };
     let does_nothing_new =
         |part: &str| asks(part) || wraps(part) || ORDINARY.contains(&program(part).as_str());

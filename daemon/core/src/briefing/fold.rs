@@ -342,7 +342,7 @@ fn is_prose(text: &str) -> bool {
 
 /// Whether a path is in a temporary folder or unresolved.
 fn is_temporary(path: &str) -> bool {
-    path.starts_with("/tmp/") || path.starts_with("/dev/") || path.contains('$')
+    paths::is_temporary(path) || path.contains('$')
 }
 
 fn edit(change: &Change, places: Places<'_>) -> FileEdit {

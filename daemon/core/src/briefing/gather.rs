@@ -14,14 +14,13 @@ use rustc_hash::FxBuildHasher;
 
 use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
 use super::documents;
-use super::effects;
 use super::evidence::Line;
 use super::extra::Extra;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::marks;
 use super::select::{Focus, Quote, SMALL_TOKENS};
-use crate::{quote, text};
+use crate::{paths, quote, text};
 
 /// Open tasks to search for file names, the minimum length of such a name, and the weight factors of named
 /// files.
@@ -385,7 +384,7 @@ impl<'a> Builder<'a> {
                 if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
                     text = format!("{} (", file.path);
                 }
-                if effects::is_scratch(&file.path) {
+                if paths::is_scratch_file(&file.path) {
                     strength = 40;
                 }
                 let now_on = self.briefing.commands.git.branch();

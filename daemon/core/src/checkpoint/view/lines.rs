@@ -38,17 +38,12 @@ pub(super) fn header(inputs: &ViewInputs<'_>) -> Vec<String> {
 /// Changed files, newest first.
 pub(super) fn changed(inputs: &ViewInputs<'_>) -> Vec<ChangedFile> {
     let all = inputs.state.files.newest().into_iter();
-    let changed = all.filter(|(key, file)| file.state.is_change() && !is_scratch(key));
+    let changed = all.filter(|(key, file)| file.state.is_change() && !paths::is_scratch_file(key));
     let line = |(key, file): (&str, &File)| ChangedFile {
         path: shown_path(inputs, key, file).to_owned(),
         words: file_words(inputs, key, file),
     };
     changed.map(line).collect()
-}
-
-/// Whether a file is temporary: directly in `/tmp`, not in a worktree below it.
-fn is_scratch(key: &str) -> bool {
-    key.strip_prefix("/tmp/").is_some_and(|name| !name.contains('/'))
 }
 
 /// The state of a file, the number of changes, and its state on disk.

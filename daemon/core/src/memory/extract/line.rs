@@ -4,6 +4,7 @@
 //! [`bare`] is the part that does the work; [`family`] is what several such lines have in common.
 
 use super::hazard;
+use crate::paths;
 use crate::rollout::shell::{CommandPart, Joint, is_assignment, is_shell, parts, program_name};
 
 /// Maximum bytes of a useful line.
@@ -102,23 +103,8 @@ const ORDINARY: &[&str] = &[
 
 /// Pieces that tie a line to one moment, place or text.
 const PARTICULAR: &[&str] = &[
-    "<<",
-    " -c '",
-    " -c \"",
-    "node -e",
-    "perl -",
-    "sed -i",
-    "$(",
-    "`",
-    "/tmp/",
-    "/var/folders/",
-    "\\temp\\",
-    "/temp/",
-    "scratch",
-    "$?",
-    "import ",
-    "; do ",
-    "; then ",
+    "<<", " -c '", " -c \"", "node -e", "perl -", "sed -i", "$(", "`", "scratch", "$?", "import ",
+    "; do ", "; then ",
 ];
 
 /// The line without its `cd`, output filters and trailing `echo`; `None` if nothing is left.
@@ -191,6 +177,7 @@ pub(crate) fn is_useful(bare: &str) -> bool {
     bare.len() <= LINE_BYTES_MAX
         && !hazard::is_hazardous(bare)
         && !PARTICULAR.iter().any(|piece| lower.contains(piece))
+        && !names_temporary(bare)
         && !lower.split(|c: char| !c.is_alphanumeric()).any(is_mark)
         && !parts(bare).iter().all(|part| does_nothing_new(part.text))
 }
@@ -216,6 +203,15 @@ pub(crate) fn step(line: &str) -> Option<String> {
         ["git", "push", ..] if !hazard::is_hazardous(&bare) => Some("git push".to_owned()),
         _ => is_useful(&bare).then_some(bare),
     }
+}
+
+/// Whether a word, or the value of an option, is in a temporary folder.
+fn names_temporary(line: &str) -> bool {
+    let ends = |c: char| c.is_whitespace() || "=:'\"()<>".contains(c);
+    let is_device = |word: &str| word.starts_with("/dev/");
+    line.split_whitespace()
+        .chain(line.split(ends))
+        .any(|word| paths::is_temporary(word) && !is_device(word))
 }
 
 /// Whether a token identifies one moment or object: a long number, a hash.

@@ -67,7 +67,7 @@ pub struct Trailer {
 
 impl PackContents {
     pub fn encode(&self) -> Vec<u8> {
-        // Numbers, strings and arrays: serialising them to memory cannot fail.
+        // Numbers, strings and arrays: serializing them to memory cannot fail.
         postcard::to_extend(self, Vec::new()).unwrap_or_default()
     }
 

@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
         };
         let of_files =
             [EvidenceKind::File, EvidenceKind::Added, EvidenceKind::Document, EvidenceKind::Rule];
-        // Neighbours are mostly of one file.
+        // Neighbors are mostly of one file.
         let mut last: (&str, bool) = ("", names(&ahead, ""));
         for quote in self.candidates.iter_mut().filter(|quote| of_files.contains(&quote.kind)) {
             let Quote { kind, group, weight, .. } = quote;
@@ -399,7 +399,7 @@ impl<'a> Builder<'a> {
                     text.push_str(if text.ends_with('(') { "" } else { ", " });
                     text.push_str(&effect.counts());
                 }
-                // A growing document is summarised by its outline, other files by their newest names.
+                // A growing document is summarized by its outline, other files by their newest names.
                 let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
                 let (names, bytes) = match () {
                     () if is_growing => (usize::MAX, OUTLINE_BYTES),

@@ -76,7 +76,7 @@ fn standing_words(
     }
 }
 
-/// Commands with an effect that are no checks, newest first, with their outcomes.
+/// Commands that have an effect and are not checks, newest first, with their outcomes.
 pub(super) fn ran(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
     let commands = inputs.state.commands.newest();
     // Answers in a dialog are shown among the person's words.

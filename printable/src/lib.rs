@@ -6,10 +6,10 @@
 //!
 //! - [`one_line`] for text inside a line of ours: a path, a title, a cell of a table;
 //! - [`block`] for text with several lines;
-//! - [`painted`] for a coloured page of ours, whose parts passed through one of the others;
+//! - [`painted`] for a colored page of ours, whose parts passed through one of the others;
 //! - [`json`] for JSON that must stay the same value for the program that parses it.
 //!
-//! Neutralized characters stay visible, as `\u{1b}` or `\n`. Only colours are removed: they carry no meaning, and half
+//! Neutralized characters stay visible, as `\u{1b}` or `\n`. Only colors are removed: they carry no meaning, and half
 //! the outputs of a terminal have them. Clean text is scanned once and borrowed.
 #![warn(missing_docs)]
 
@@ -28,8 +28,8 @@ pub fn block(text: &str) -> Cow<'_, str> {
     gate(text, Lines::Kept)
 }
 
-/// The colours that our own programs use.
-const COLOURS: [&str; 13] = [
+/// The colors that our own programs use.
+const COLORS: [&str; 13] = [
     "\x1b[0m",
     "\x1b[1m",
     "\x1b[2m",
@@ -45,7 +45,7 @@ const COLOURS: [&str; 13] = [
     "\x1b[1;31m",
 ];
 
-/// A page for a terminal: as [`block`], but our colours stay.
+/// A page for a terminal: as [`block`], but our colors stay.
 #[must_use]
 pub fn painted(page: &str) -> Cow<'_, str> {
     if !page.contains('\x1b') {
@@ -54,15 +54,15 @@ pub fn painted(page: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(page.len());
     let mut rest = page;
     while !rest.is_empty() {
-        let colour = COLOURS.iter().find(|colour| rest.starts_with(**colour));
+        let color = COLORS.iter().find(|color| rest.starts_with(**color));
         let next = || rest.char_indices().skip(1).find(|(_, c)| *c == '\x1b');
-        let end = match colour {
-            Some(colour) => colour.len(),
+        let end = match color {
+            Some(color) => color.len(),
             None => next().map_or(rest.len(), |(at, _)| at),
         };
         let (part, after) = rest.split_at(end);
-        match colour {
-            Some(colour) => out.push_str(colour),
+        match color {
+            Some(color) => out.push_str(color),
             None => out.push_str(&block(part)),
         }
         rest = after;
@@ -141,8 +141,8 @@ fn gate(text: &str, lines: Lines) -> Cow<'_, str> {
         rest = after;
         if is_kept(before, c, after, lines) {
             out.push(c);
-        } else if let Some(colourless) = colour(c, after) {
-            rest = colourless;
+        } else if let Some(colorless) = color(c, after) {
+            rest = colorless;
         } else if !(c == '\r' && lines == Lines::Kept && after.starts_with('\n')) {
             show(&mut out, c);
         }
@@ -201,8 +201,8 @@ fn is_script(c: char) -> bool {
     !c.is_ascii() && !c.is_whitespace() && !is_hidden(c) && !is_joiner(c)
 }
 
-/// The text after a colour sequence (`ESC [ 31 m`) that begins with `c`.
-fn colour(c: char, after: &str) -> Option<&str> {
+/// The text after a color sequence (`ESC [ 31 m`) that begins with `c`.
+fn color(c: char, after: &str) -> Option<&str> {
     let parameters = after.strip_prefix('[').filter(|_| c == '\u{1b}')?;
     let rest = parameters.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';' || c == ':');
     rest.strip_prefix('m')

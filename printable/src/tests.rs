@@ -79,7 +79,7 @@ fn json_says_the_same_without_what_is_hidden() {
 }
 
 #[test]
-fn only_colours_stay_on_a_page() {
+fn only_colors_stay_on_a_page() {
     let page = "\x1b[1mtitle\x1b[0m \x1b]52;c;x\x07 \x1b[5mblink \x1b[2J\u{9b}2J\u{202e}\n";
     let shown = "\x1b[1mtitle\x1b[0m \\u{1b}]52;c;x\\u{7} blink \\u{1b}[2J\\u{9b}2J\\u{202e}\n";
     assert_eq!(painted(page), shown);

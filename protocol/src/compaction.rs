@@ -64,7 +64,7 @@ pub struct RunParams {
     /// On a change to a model with a smaller window: the previous one, which writes the summary since it can still
     /// read the whole history. Without a `provider` the configured one is used.
     pub previous_model: Option<Model>,
-    /// Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
+    /// Items that are rebuilt for every request and never summarized; placed according to `phase`. Absent with
     /// `mid_turn`: what the history itself contains about settings, environment, project instructions and memory,
     /// with the warning `no_initial_context` if it contains nothing.
     pub initial_context: Option<Vec<Value>>,

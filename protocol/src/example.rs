@@ -19,7 +19,7 @@ pub use bindings::{Bindings, Mismatch, Unbound, sample};
 pub struct Example {
     /// Its place in a replay; an exchange may depend on earlier ones.
     pub order: u32,
-    /// The method it shows; absent for behaviour common to all methods.
+    /// The method it shows; absent for behavior common to all methods.
     pub method: Option<String>,
     /// What the method is for.
     pub about: String,
@@ -39,7 +39,7 @@ pub struct Exchange {
     pub response: Value,
 }
 
-/// Behaviour common to all methods.
+/// Behavior common to all methods.
 const ANY_METHOD: &str = include_str!("../examples/jsonrpc.errors.json");
 
 /// Reads every example, in the order of replay.

@@ -66,7 +66,7 @@ pub const PAGE_ROWS_DEFAULT: u32 = 50;
 /// # Source
 /// Chosen: 500 thread summaries are about 300 KiB, well under a frame.
 pub const PAGE_ROWS_MAX: u32 = 500;
-/// Entries of each list of a receipt; neighbours are merged into spans until they fit.
+/// Entries of each list of a receipt; neighbors are merged into spans until they fit.
 ///
 /// # Source
 /// Chosen: a person reads tens, a script hundreds; the merged spans still cover every item.
@@ -121,7 +121,7 @@ pub const CLIENT_ID_BYTES_MAX: usize = 128;
 /// Bytes of one message of `message_history/append`.
 ///
 /// # Source
-/// Chosen: a prompt with a long file pasted into it; more is no prompt to recall.
+/// Chosen: a prompt with a long file pasted into it; anything longer is not worth recalling.
 pub const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes of one note of `memory/add_note`.

@@ -40,7 +40,7 @@ pub struct SummaryParams {
     /// Only what a session needs at its start: the person's rules, how to build and test, what the last three
     /// threads were about and how they ended; at most 270 tokens, unmarked, without instructions. Absent: false.
     pub brief: Option<bool>,
-    /// Mark the text so that the daemon recognises it in a transcript later; absent: true.
+    /// Mark the text so that the daemon recognizes it in a transcript later; absent: true.
     pub framed: Option<bool>,
 }
 

@@ -15,7 +15,7 @@ use longhaul_core::fold::{Fold, Place, Source};
 use longhaul_core::rollout::Body;
 use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate, is_claude};
 
-/// Lines at the start of a session from which its agent is recognised.
+/// Lines at the start of a session from which its agent is recognized.
 const LINES_INSPECTED: usize = 20;
 
 #[derive(clap::Args)]

@@ -78,7 +78,7 @@ const STEPS: &[Step] = &[
         what: "systemd accepts the unit files and their sandbox",
         run: |_| units(),
     },
-    Step { name: "deny", what: "dependencies: licences, sources, advisories", run: |_| deny() },
+    Step { name: "deny", what: "dependencies: licenses, sources, advisories", run: |_| deny() },
     Step { name: "agents", what: "Codex and Claude Code get what we say", run: |_| agents() },
     Step { name: "editors", what: "the clients in TypeScript and Lua work", run: |_| editors() },
     Step { name: "vscode", what: "the extension works in a real editor", run: |_| vscode() },
@@ -121,10 +121,10 @@ pub(crate) fn run(options: &SuiteArgs) -> anyhow::Result<()> {
         }
         rows.push((step, result, watch.elapsed()));
     }
-    summarise(&rows, whole.elapsed())
+    summarize(&rows, whole.elapsed())
 }
 
-fn summarise(
+fn summarize(
     rows: &[(&Step, anyhow::Result<StepResult>, Duration)],
     whole: Duration,
 ) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! Dependencies of the binaries: checks licences, sources and advisories, and writes the bill of materials.
+//! Dependencies of the binaries: checks licenses, sources and advisories, and writes the bill of materials.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub(crate) fn check() -> anyhow::Result<SupplyOutcome> {
         "advisories affect our dependencies"
     );
     Ok(SupplyOutcome::Skipped(
-        "advisories NOT checked, their database cannot be fetched; licences, bans and sources hold",
+        "advisories NOT checked, their database cannot be fetched; licenses, bans and sources hold",
     ))
 }
 
@@ -103,10 +103,10 @@ fn component(package: &Value) -> Value {
         "version": text(package, "version"),
         "purl": reference(package),
     });
-    let licence = text(package, "license");
-    if !licence.is_empty() {
+    let license = text(package, "license");
+    if !license.is_empty() {
         // Some packages use `MIT/Apache-2.0`, which is not an SPDX expression.
-        let expression = licence.replace('/', " OR ");
+        let expression = license.replace('/', " OR ");
         component["licenses"] = json!([{ "expression": expression }]);
     }
     component

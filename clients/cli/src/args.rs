@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Print the daemon's answer as one line of JSON
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
-    /// Use colours: auto (on a terminal, unless NO_COLOR is set), always or never
+    /// Use colors: auto (on a terminal, unless NO_COLOR is set), always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true, help_heading = GLOBAL)]
     pub(crate) color: ColorWhen,
     #[command(subcommand)]

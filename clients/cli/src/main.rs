@@ -1,7 +1,6 @@
 //! `longhaul`: the command line of the longhaul daemon.
 
 mod args;
-mod clock;
 mod commands;
 mod failure;
 mod holder;

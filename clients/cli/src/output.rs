@@ -1,4 +1,4 @@
-//! Sanitizes and writes everything this program prints. Colours of untrusted text are removed earlier: painted text has
+//! Sanitizes and writes everything this program prints. Colors of untrusted text are removed earlier: painted text has
 //! passed through [`printable::block`], here or in the daemon.
 
 use std::borrow::Cow;

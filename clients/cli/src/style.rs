@@ -1,4 +1,4 @@
-//! Text formatting: width, colours, quantities, tables.
+//! Text formatting: width, colors, quantities, tables.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, presets};
 use directories::BaseDirs;
+use longhaul_client::clock;
 use owo_colors::OwoColorize;
-
-use crate::clock;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 mod quantity;
 
@@ -82,7 +82,7 @@ impl Style {
         self.paint(text, |line| line.yellow().bold().to_string())
     }
 
-    /// Paints line by line: a colour across a line end would also colour the margin.
+    /// Paints line by line: a color across a line end would also color the margin.
     fn paint(&self, text: &str, paint: impl Fn(&str) -> String) -> String {
         if !self.is_color {
             return text.to_owned();
@@ -158,19 +158,29 @@ impl Style {
     }
 }
 
-/// Cuts a text to a number of characters, marked by `…`.
-pub(crate) fn crop(text: &str, columns: usize) -> String {
-    match text.chars().count() > columns {
-        true => text.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
-        false => text.to_owned(),
+/// Cuts a text to a number of columns, marked by `…`.
+pub(crate) fn crop(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
     }
+    let mut used = 0;
+    let fits = |letter: &char| {
+        used += letter.width().unwrap_or(0);
+        used < width
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// Columns that a text takes on a terminal: letters of Chinese, Japanese and Korean take two.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
-    /// 80 columns without colour on the day of the examples.
+    /// 80 columns without color on the day of the examples.
     pub(crate) fn plain() -> Style {
         let home = Some("/home/user".into());
         Style { is_color: false, width: 80, now_ms: 1_763_683_500_000, home }
@@ -185,6 +195,17 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_text_is_cut_to_its_columns() {
+        assert_eq!(columns("全文 e\u{301}"), 6);
+        for (width, shown) in
+            [(8, "全文检索"), (7, "全文检…"), (6, "全文…"), (5, "全文…"), (1, "…")]
+        {
+            assert_eq!(crop("全文检索", width), shown, "{width}");
+        }
+        assert_eq!((crop("abcd", 4), crop("abcd", 3)), ("abcd".to_owned(), "ab…".to_owned()));
+    }
+
+    #[test]
     fn times_are_relative_and_paths_abbreviated() {
         let style = plain();
         assert_eq!(style.ago(style.now_ms - 300_000), "5 min ago");
@@ -196,7 +217,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn colours_are_optional() {
+    fn colors_are_optional() {
         let style = Style { is_color: true, ..plain() };
         assert_eq!(style.bad("x\n\ny"), "\x1b[31mx\x1b[39m\n\n\x1b[31my\x1b[39m");
         assert_eq!(plain().bad("x"), "x");

@@ -24,7 +24,7 @@ pub(crate) enum ServerFailure {
     Flood,
     /// Sends invalid JSON.
     Garbled,
-    /// Sends an error with a long, coloured message.
+    /// Sends an error with a long, colored message.
     Refused,
 }
 

@@ -132,7 +132,7 @@ fn repeated_undo_undoes_the_one_before_until_none_is_left() {
     {
         let rows = json!({ "compactions": [row("cmp_b", undone[0]), row("cmp_a", undone[1])] });
         let desk = Desk::new(script().result::<compaction::CompactionList>(rows));
-        let done = desk.run(&["compact", THREAD, "--undo"]);
+        let done = desk.run(&["undo", "--thread", THREAD]);
         match expected {
             Some(id) => {
                 assert_eq!(desk.last_params::<compaction::Undo>().compaction_id, id, "{done:?}");

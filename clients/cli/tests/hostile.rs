@@ -1,4 +1,4 @@
-//! A daemon that does not sanitize its answers: the program prints only text and its own colours.
+//! A daemon that does not sanitize its answers: the program prints only text and its own colors.
 
 use longhaul_client::scripted::Reply;
 use longhaul_printable::is_hidden;
@@ -133,7 +133,7 @@ fn odd(done: &Done, is_color: bool) -> String {
     let own = ["0", "1", "2", "22", "31", "32", "33", "39"].map(|code| format!("\x1b[{code}m"));
     let all = [done.stdout.as_str(), done.stderr.as_str()].concat();
     let text = match is_color {
-        true => own.iter().fold(all, |text, colour| text.replace(colour, "")),
+        true => own.iter().fold(all, |text, color| text.replace(color, "")),
         false => all,
     };
     let odd = text.chars().filter(|c| is_hidden(*c) && !matches!(c, '\n' | '\t'));

@@ -83,7 +83,7 @@ fn json_is_the_daemons_answer_on_one_line() {
 }
 
 #[test]
-fn colours_are_off_without_a_terminal() {
+fn colors_are_off_without_a_terminal() {
     let desk = Desk::new(script());
     assert!(!desk.run(&["status"]).stdout.contains('\x1b'));
     assert!(desk.run(&["status", "--color", "always"]).stdout.contains('\x1b'));

@@ -89,7 +89,7 @@ async fn ask(model: &str, input: &[Value]) -> Result<Vec<Value>, Failure> {
         "parameters": { "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] },
     }]);
     let body = json!({ "model": model, "instructions": INSTRUCTIONS, "tools": tools, "input": input, "store": false });
-    // A process has one provider of TLS; that it was chosen before is no matter.
+    // A process has one provider of TLS; it does not matter if one is already installed.
     rustls::crypto::ring::default_provider().install_default().ok();
     let url = variable("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/responses";
     let request = reqwest::Client::new().post(url).bearer_auth(variable("OPENAI_API_KEY", ""));

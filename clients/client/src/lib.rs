@@ -24,6 +24,7 @@
 
 pub mod briefing;
 mod client;
+pub mod clock;
 mod connect;
 mod connection;
 mod conversation;

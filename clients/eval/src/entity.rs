@@ -58,12 +58,12 @@ pub enum ExtractorKind {
     /// One alternation of regular expressions.
     Regex,
     /// Splitting at delimiters and judging each token by its characters.
-    Tokeniser,
+    Tokenizer,
 }
 
 impl ExtractorKind {
     /// Both, the reference first.
-    pub const ALL: [Self; 2] = [Self::Regex, Self::Tokeniser];
+    pub const ALL: [Self; 2] = [Self::Regex, Self::Tokenizer];
 }
 
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Extractor {
         };
         match self.kind {
             ExtractorKind::Regex => self.pattern.extract(text, &mut emit),
-            ExtractorKind::Tokeniser => token::extract(text, &mut emit),
+            ExtractorKind::Tokenizer => token::extract(text, &mut emit),
         }
     }
 }

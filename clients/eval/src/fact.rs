@@ -112,7 +112,7 @@ const TEST_COMMAND: &str = r"(?x)^
 #[derive(Debug)]
 pub struct FactReader {
     test_command: Regex,
-    colour: Regex,
+    color: Regex,
     error_line: Regex,
 }
 
@@ -120,7 +120,7 @@ impl FactReader {
     pub fn new() -> Result<Self, regex::Error> {
         Ok(Self {
             test_command: Regex::new(TEST_COMMAND)?,
-            colour: Regex::new("\\x1b\\[[0-9;]*m")?,
+            color: Regex::new("\\x1b\\[[0-9;]*m")?,
             error_line: Regex::new(
                 r"(?i)\b(?:error|failed|failure|exception|panicked|traceback|fatal|denied|not found|no such|cannot|invalid)\b|Error:",
             )?,
@@ -187,7 +187,7 @@ impl FactReader {
             (output.failed() && is_open && is_by_tool && !output.text.trim().is_empty())
                 .then_some(output)
         })?;
-        let plain = failed.text.lines().map(|line| flatten(&self.colour.replace_all(line, "")));
+        let plain = failed.text.lines().map(|line| flatten(&self.color.replace_all(line, "")));
         let lines: Vec<String> = plain.filter(|line| line.len() >= 4 && line != REFUSED).collect();
         let telling: Vec<String> =
             lines.iter().filter(|line| self.error_line.is_match(line)).cloned().collect();

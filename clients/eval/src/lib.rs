@@ -51,6 +51,7 @@ pub use evaluate::{EvalError, GOLD_MIN, Options, VIEW_NAME, ViewMaker, evaluate}
 pub use fact::FactKind;
 pub use gold::{HORIZON_CALLS, Role};
 pub use memory::{Junk, MemoryMaker, MemoryQuestion, MemoryReport, MemoryRow, evaluate_memory};
+pub use random::Random;
 pub use report::{CorpusSummary, GoldSummary, Measure, Miss, MissedName, Report, SessionRow};
 pub use table::KeptRow;
 pub use tally::Tally;

@@ -68,7 +68,7 @@ impl Report {
     }
 
     fn line(&self, out: &mut String, measure: &Measure) -> std::fmt::Result {
-        let second = self.measure(&measure.view, measure.budget_tokens, ExtractorKind::Tokeniser);
+        let second = self.measure(&measure.view, measure.budget_tokens, ExtractorKind::Tokenizer);
         let fact = |kind| percent(measure.facts.get(&kind).copied().unwrap_or_default());
         writeln!(
             out,

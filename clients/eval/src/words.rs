@@ -168,7 +168,7 @@ const STOP_WORDS: [&str; 64] = [
     "pas", "que", "pour", "dans", "sur", "por", "los", "las", "con", "del", "sono", "che", "non",
 ];
 
-/// Pairs of neighbouring words that are not stop words.
+/// Pairs of neighboring words that are not stop words.
 fn pairs(text: &str) -> Vec<Pair> {
     let carries = |word: &String| {
         let is_wide = word.chars().any(|c| c >= '\u{2e80}');

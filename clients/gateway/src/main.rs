@@ -14,7 +14,6 @@
 mod answer;
 mod asked;
 mod body;
-mod clock;
 mod daemon;
 mod exchange;
 mod listener;

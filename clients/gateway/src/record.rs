@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use longhaul_client::clock;
 use longhaul_client::gateway::{GatewayCompaction, GatewayStatus};
-
-use crate::clock;
 
 #[derive(Default)]
 pub(crate) struct Record {

@@ -1,6 +1,6 @@
 // The chart of a context: how full it is, what fills it, how it grew and where it was compacted.
 //
-// Pure: converts an answer of `context/usage` to an HTML page without scripts, in the theme's colours.
+// Pure: converts an answer of `context/usage` to an HTML page without scripts, in the theme's colors.
 
 import type { ContextUsageResult, ThreadBillResult, Timeline, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
@@ -9,7 +9,7 @@ import { billLines, coldCache, fill, forecast, level, nameOf, tokens } from "./w
 const WIDTH = 300;
 const HEIGHT = 120;
 
-/** Kinds in drawing order, with their names and the theme's colours. */
+/** Kinds in drawing order, with their names and the theme's colors. */
 const KINDS: Array<[string, string, string]> = [
   ["tool_outputs", "tool outputs", "charts-blue"],
   ["tool_calls", "tool calls", "charts-purple"],
@@ -144,7 +144,7 @@ function escape(text: string): string {
   return text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }
 
-/** Style attributes are not allowed, so each colour has classes. */
+/** Style attributes are not allowed, so each color has classes. */
 function classes(): string {
   const colors = new Set([...KINDS.map(([, , color]) => color), "foreground"]);
   return [...colors].map((c) => `.f-${c}{fill:var(--vscode-${c})}.b-${c}{background:var(--vscode-${c})}`).join("");

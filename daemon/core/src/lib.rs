@@ -7,7 +7,7 @@
 //!    [`paths`], [`template`]: values, arithmetic, text;
 //! 2. [`thread`], [`item`]: a thread, and a row of the item index;
 //! 3. [`rollout`]: parses one transcript line into a closed model;
-//! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
+//! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalization;
 //! 5. [`choice`]: a person's pins and drops; [`step`]: typed steps, each call with its answer; above it
 //!    [`checkpoint`]: the structured state of a thread and its view, and [`signal`]: signs of the end of a phase;
 //! 6. [`fold`]: lines in order → checkpoint, totals, signs and index rows;

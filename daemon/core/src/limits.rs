@@ -6,7 +6,7 @@
 /// Bytes of an index row's excerpt.
 pub const EXCERPT_BYTES: usize = 160;
 
-/// Bytes of text to redact for an excerpt: enough that no secret is cut before it is recognised.
+/// Bytes of text to redact for an excerpt: enough that no secret is cut before it is recognized.
 pub const EXCERPT_WINDOW_BYTES: usize = 1_024;
 
 /// Bytes kept of a user's request. A longer one is cut in the middle; its handle returns the rest.
@@ -100,7 +100,7 @@ pub const SEARCHED_OUTPUT_BYTES: usize = 12 * 1_024;
 /// Bytes to index of instructions and context, which every thread repeats.
 pub const SEARCHED_CONTEXT_BYTES: usize = 8 * 1_024;
 
-/// Extra bytes of text passed to the redactor, so that no secret is cut before it is recognised.
+/// Extra bytes of text passed to the redactor, so that no secret is cut before it is recognized.
 pub const SEARCHED_MARGIN_BYTES: usize = 1_024;
 
 /// Bytes to index of a run of letters and digits: longer ones are data, found by their beginning.

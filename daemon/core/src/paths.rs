@@ -76,9 +76,54 @@ fn is_resolved(path: &str) -> bool {
         && !memchr::memchr_iter(b'/', path.as_bytes()).any(follows_slash)
 }
 
+/// Folders whose content nobody keeps, in lower case.
+const TEMPORARY: &[&str] = &["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/", "/dev/"];
+
+/// The same, wherever they are: the temporary folders of Windows, and the agents' own.
+const TEMPORARY_ANYWHERE: &[&str] = &["/appdata/local/temp/", "/windows/temp/", "/scratchpad/"];
+
+/// Whether a path is in a temporary folder, or a device.
+pub fn is_temporary(path: &str) -> bool {
+    let lower = path.to_lowercase().replace('\\', "/");
+    TEMPORARY.iter().any(|folder| lower.starts_with(folder))
+        || TEMPORARY_ANYWHERE.iter().any(|folder| lower.contains(folder))
+}
+
+/// Whether a file is temporary and not in a folder of its own below `/tmp`, where agents make worktrees.
+pub fn is_scratch_file(path: &str) -> bool {
+    let below_tmp = path.strip_prefix("/tmp/").or_else(|| path.strip_prefix("/private/tmp/"));
+    let is_worktree = || {
+        below_tmp.is_some_and(|below| below.contains('/'))
+            && !TEMPORARY_ANYWHERE.iter().any(|folder| path.contains(folder))
+    };
+    is_temporary(path) && !is_worktree()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn temporary_files_are_known_on_every_system() {
+        for path in [
+            "/tmp/a.py",
+            "/private/tmp/a.py",
+            "/var/folders/x1/T/a.py",
+            "/var/tmp/a.py",
+            "/dev/shm/a.py",
+            "C:/Users/me/AppData/Local/Temp/x/a.py",
+            "c:\\users\\me\\appdata\\local\\temp\\a.py",
+            "/tmp/claude-1000/-w-app/1a2b/scratchpad/a.py",
+        ] {
+            assert!(is_temporary(path) && is_scratch_file(path), "{path}");
+        }
+        for path in ["/tmp/worktree/src/a.rs", "/private/tmp/worktree/src/a.rs"] {
+            assert!(is_temporary(path) && !is_scratch_file(path), "{path}");
+        }
+        for path in ["/w/tmp/a.rs", "src/temp/a.rs", "/w/dev/a.rs", "tmp/a.rs", "/tmp.rs"] {
+            assert!(!is_temporary(path) && !is_scratch_file(path), "{path}");
+        }
+    }
 
     #[test]
     fn a_path_has_no_empty_or_dotted_parts() {

@@ -10,7 +10,7 @@
 //! reads a bounded number of bytes before it rejects and consumes those it accepts, so the cost is linear, even
 //! for hostile text.
 //!
-//! Rules read the text as a person sees it (`view`): without colours, and with `\n`, `\t` and `\u003d` unescaped,
+//! Rules read the text as a person sees it (`view`): without colors, and with `\n`, `\t` and `\u003d` unescaped,
 //! even if escaped several times. Lines that a terminal may have wrapped are read a second time, joined (`wrap`).
 //! Secrets found there are replaced in the original text.
 //!

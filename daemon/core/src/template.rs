@@ -1,8 +1,8 @@
 //! Templates of policies and compactions.
 //!
 //! A placeholder is `{name}`. Loading rejects names that the template's kind does not have, so that no
-//! placeholder stays in a prompt (defect 7.13.11). Filling is one pass: placeholders inside values are not
-//! filled (defect 7.8).
+//! placeholder stays in a prompt. Filling is one pass: placeholders inside values are not
+//! filled.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -125,7 +125,7 @@ impl Texts {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A placeholder that its kind does not have.
-    #[error("line {line}: no place {{{name}}} here; there are {known}")]
+    #[error("line {line}: unknown placeholder {{{name}}}; known here: {known}")]
     Unknown {
         /// Line number, from 1.
         line: usize,

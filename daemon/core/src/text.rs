@@ -70,7 +70,7 @@ pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{marker}{tail}"))
 }
 
-/// A terminal escape (ECMA-48): a control sequence (colours, cursor), a title, or another one.
+/// A terminal escape (ECMA-48): a control sequence (colors, cursor), a title, or another one.
 static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         "\\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)|[ -/]*[0-Z\\\\^-~])",

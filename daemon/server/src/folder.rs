@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// It cannot be created or inspected.
-    #[error("cannot make the folder {}", path.display())]
+    #[error("cannot create the folder {}", path.display())]
     Failed {
         path: PathBuf,
         #[source]
@@ -23,7 +23,7 @@ pub enum FolderError {
     NotAFolder { path: PathBuf },
     #[error("{} belongs to user {owner}, not to you: choose a folder of your own", path.display())]
     Foreign { path: PathBuf, owner: u32 },
-    #[error("{} has mode {mode:04o}, others may enter: chmod 700 {}", path.display(), path.display())]
+    #[error("{} is accessible to others (mode {mode:04o}): run chmod 700 {}", path.display(), path.display())]
     Open { path: PathBuf, mode: u32 },
 }
 

@@ -11,11 +11,13 @@
 //!
 //! If a person removes the file, the lock protects nothing; [`Lock::is_in_place`] detects that.
 
-use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use crate::no_follow;
 
 /// Bytes of a lock file to read: a pid has at most ten digits.
 const PID_BYTES_MAX: u64 = 16;
@@ -102,15 +104,8 @@ pub async fn soon<T, E>(
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(no_follow)
-        .open(path)
+    let mut options = no_follow::options();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 fn write_pid(file: &mut File) -> io::Result<()> {

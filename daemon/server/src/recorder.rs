@@ -32,7 +32,6 @@
 //! The recorder does not know the wire, does not check or redact items (`service::recording`), and does not read for
 //! others: `ingest` reads these files as one more source.
 
-mod file;
 mod log;
 mod open_logs;
 mod place;

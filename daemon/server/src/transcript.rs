@@ -37,7 +37,8 @@ mod pieces;
 mod read_back;
 pub(crate) mod records;
 
-pub use each_line::{LINE_BYTES_MAX, each_line};
+pub use each_line::each_line;
+pub use lines::LINE_BYTES_MAX;
 pub use open::Fallback;
 pub(crate) use open::Transcript;
 pub(crate) use piece::Piece;

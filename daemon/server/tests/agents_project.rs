@@ -13,7 +13,7 @@ use crate::support::{Client, Daemon, Process, field, soon, text_at};
 
 const AT_ROOT: &str = "019cadd3-0000-7000-8000-0000000000a1";
 const BELOW: &str = "019cadd3-0000-7000-8000-0000000000a2";
-const NEIGHBOUR: &str = "019cadd3-0000-7000-8000-0000000000b1";
+const NEIGHBOR: &str = "019cadd3-0000-7000-8000-0000000000b1";
 const SAME_BEGINNING: &str = "019cadd3-0000-7000-8000-0000000000b2";
 const ABOVE: &str = "019cadd3-0000-7000-8000-0000000000b3";
 
@@ -60,15 +60,15 @@ async fn searched(client: &mut Client, params: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_agent_below_the_root_finds_threads_of_the_root_and_none_of_a_neighbour() {
+async fn an_agent_below_the_root_finds_threads_of_the_root_and_none_of_a_neighbor() {
     let home = tempfile::tempdir().unwrap();
     let (root, mut beginning) = (root(), root().into_os_string());
     beginning.push("-2");
-    let neighbour = root.with_file_name("neighbour");
+    let neighbor = root.with_file_name("neighbor");
     let folders = [
         (AT_ROOT, root.as_path()),
         (BELOW, &here()),
-        (NEIGHBOUR, &neighbour),
+        (NEIGHBOR, &neighbor),
         (SAME_BEGINNING, Path::new(&beginning)),
         (ABOVE, root.parent().unwrap()),
     ];
@@ -108,7 +108,7 @@ async fn secrets_in_names_are_redacted_in_all_answers_and_errors() {
     let mut rollout = Rollout::with_rounds(AT_ROOT, &root(), &format!("Use {}", secret()), 1);
     rollout.meta("title", secret().into()).write(&sources);
     let broken =
-        format!(".codex/sessions/2026/03/02/rollout-2026-03-02T09-00-00-{NEIGHBOUR}.jsonl.zst");
+        format!(".codex/sessions/2026/03/02/rollout-2026-03-02T09-00-00-{NEIGHBOR}.jsonl.zst");
     std::fs::write(sources.join(broken), "no zstd at all").unwrap();
     let config = format!("[sources.codex]\nhome = {:?}\n", sources.join(".codex"));
     let (daemon, mut person) = Daemon::with_client(home, &config).await;
@@ -152,14 +152,14 @@ async fn an_agent_without_a_known_folder_gets_only_what_belongs_to_no_project() 
     for (config, is_trusted) in [("", true), (refusing, false)] {
         let home = tempfile::tempdir().unwrap();
         Rollout::with_rounds(AT_ROOT, &root(), "Repair the turbine.", 2).write(home.path());
-        Rollout::with_rounds(NEIGHBOUR, home.path(), "Repair the turbine.", 2).write(home.path());
+        Rollout::with_rounds(NEIGHBOR, home.path(), "Repair the turbine.", 2).write(home.path());
         let Some(process) = in_a_namespace(home.path(), config).await else {
             eprintln!("not run: a daemon in a user namespace (unshare --user is not allowed)");
             return;
         };
         let mut person = Client::connect(&process.socket).await;
         person.sync(AT_ROOT).await;
-        person.sync(NEIGHBOUR).await;
+        person.sync(NEIGHBOR).await;
         let mut agent = Client::connect(&of_agents(&process.socket)).await;
         let hello = json!({ "client": { "name": "a", "version": "1" }, "folder": here() });
         assert!(agent.request("initialize", hello).await.outcome.is_ok());
@@ -173,7 +173,7 @@ async fn an_agent_without_a_known_folder_gets_only_what_belongs_to_no_project() 
         }
         let own = agent.request("thread/get", json!({ "thread_id": AT_ROOT })).await;
         assert_eq!(own.outcome.is_ok(), is_trusted, "{own:?}");
-        let other = agent.request("thread/get", json!({ "thread_id": NEIGHBOUR })).await;
+        let other = agent.request("thread/get", json!({ "thread_id": NEIGHBOR })).await;
         assert_eq!(other.kind(), Some(ErrorKind::Forbidden), "{other:?}");
         if !is_trusted {
             let hint = own.error().data.as_ref().unwrap().hint.clone().unwrap();

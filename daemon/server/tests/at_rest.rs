@@ -153,8 +153,8 @@ async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
 
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let warnings = client.status().await.warnings;
-    let mended = warnings.iter().find(|warning| warning.kind == "store_mended");
-    assert!(mended.is_some_and(|one| one.message.starts_with("1 pages")), "{warnings:?}");
+    let repaired = warnings.iter().find(|warning| warning.kind == "store_repaired");
+    assert!(repaired.is_some_and(|one| one.message.starts_with("1 page of")), "{warnings:?}");
     assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
 }
 
@@ -211,10 +211,10 @@ fn flip(database: &Path, bits: &[u8]) {
 async fn a_bit_flipped_while_the_daemon_rests_is_repaired_within_the_hour() {
     let (_daemon, mut client, database) = resting().await;
     flip(&database, &[4]);
-    let is_mended = async |client: &mut Client| {
-        client.status().await.warnings.iter().any(|warning| warning.kind == "store_mended")
+    let is_repaired = async |client: &mut Client| {
+        client.status().await.warnings.iter().any(|warning| warning.kind == "store_repaired")
     };
-    while_passing("a repaired page", is_mended, &mut client).await;
+    while_passing("a repaired page", is_repaired, &mut client).await;
     assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
 }
 

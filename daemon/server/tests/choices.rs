@@ -54,13 +54,13 @@ async fn choices(client: &mut Client, thread_id: &str) -> Vec<Choice> {
 }
 
 #[track_caller]
-fn assert_honoured(view: &str, place: &str) {
+fn assert_honored(view: &str, place: &str) {
     assert!(view.contains(PIN), "{place}: {view}");
     assert!(!view.contains(DROPPED), "{place}: {view}");
 }
 
 #[tokio::test]
-async fn every_view_of_a_thread_and_its_continuations_honours_the_choices() {
+async fn every_view_of_a_thread_and_its_continuations_honors_the_choices() {
     let (daemon, mut client) = session().await;
     let before = client.compact(of_thread(SESSION)).await;
     assert!(before.view.contains(DROPPED) && !before.view.contains(PIN), "{}", before.view.0);
@@ -69,19 +69,16 @@ async fn every_view_of_a_thread_and_its_continuations_honours_the_choices() {
     assert_eq!(dropped.text.as_str(), DROPPED);
     for max_tokens in [300, 1_000, 4_000] {
         let params = RunParams { max_tokens: Some(max_tokens), ..of_thread(SESSION) };
-        assert_honoured(&client.compact(params).await.view, "compaction/run");
+        assert_honored(&client.compact(params).await.view, "compaction/run");
     }
     let params = checkpoint::ViewParams { thread_id: SESSION.into(), ..Default::default() };
-    assert_honoured(
-        &client.call::<checkpoint::View>(params).await.unwrap().text,
-        "checkpoint/view",
-    );
+    assert_honored(&client.call::<checkpoint::View>(params).await.unwrap().text, "checkpoint/view");
     let params = ContinueParams { thread_id: SESSION.into(), ..Default::default() };
     let continued = client.call::<Continue>(params).await.unwrap();
-    assert_honoured(&continued.compaction.view, "thread/continue");
+    assert_honored(&continued.compaction.view, "thread/continue");
     // Continuations have the thread's choices, and cannot remove them.
     let later = client.compact(of_thread(&continued.thread_id)).await;
-    assert_honoured(&later.view, "the continuation");
+    assert_honored(&later.view, "the continuation");
     let params = UnchooseParams {
         thread_id: continued.thread_id.clone(),
         choice_id: dropped.choice_id.clone(),
@@ -91,7 +88,7 @@ async fn every_view_of_a_thread_and_its_continuations_honours_the_choices() {
     assert!(error.data.unwrap().hint.unwrap().contains(SESSION));
     // Choices survive a restart; removing one restores its line.
     let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
-    assert_honoured(&client.compact(of_thread(SESSION)).await.view, "after a restart");
+    assert_honored(&client.compact(of_thread(SESSION)).await.view, "after a restart");
     let params = UnchooseParams { thread_id: SESSION.into(), choice_id: dropped.choice_id };
     client.call::<Unchoose>(params).await.unwrap();
     assert!(client.compact(of_thread(SESSION)).await.view.contains(DROPPED));

@@ -87,7 +87,7 @@ async fn a_handle_works_in_the_form_that_a_view_prints() {
     }
     let without = person.request("history/expand", json!({ "handle": "#7" })).await;
     assert_eq!(without.kind(), Some(ErrorKind::InvalidParams));
-    assert!(without.error().message.contains("names no thread"), "{without:?}");
+    assert!(without.error().message.contains("does not name a thread"), "{without:?}");
     let answer = person.request("history/expand", json!({ "handle": "019cadd3#7" })).await;
     assert_eq!(candidates(&answer).len(), 3);
 }

@@ -1,5 +1,5 @@
-//! `history/get` for transcripts with compactions, rollbacks and forks: the behaviour pinned by Codex's own tests, or the
-//! right behaviour where Codex is wrong.
+//! `history/get` for transcripts with compactions, rollbacks and forks: the behavior pinned by Codex's own tests, or the
+//! right behavior where Codex is wrong.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -356,7 +356,7 @@ async fn lines_that_no_model_sees_are_in_no_history() {
 }
 
 #[tokio::test]
-async fn a_history_as_of_before_a_request_ends_there_and_honours_rollbacks() {
+async fn a_history_as_of_before_a_request_ends_there_and_honors_rollbacks() {
     let mut rollout = two_turns();
     let before_two = 5;
     rollout.rolled_back(1);

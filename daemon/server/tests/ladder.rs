@@ -1,5 +1,5 @@
 //! The whole ladder: whatever a provider does, there is a compaction within the deadline, with the reason for every rung
-//! that was left. Failures of providers are in `failures`, behaviour pinned by Codex's tests in `pinned`.
+//! that was left. Failures of providers are in `failures`, behavior pinned by Codex's tests in `pinned`.
 
 use longhaul_daemon::clock::Clock;
 use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy};

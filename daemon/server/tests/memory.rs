@@ -95,7 +95,7 @@ pub const APP: &str = "/w/app";
 pub const OFF: &str = "[memory]\nenabled = false\n";
 
 #[tokio::test]
-async fn threads_become_files_that_are_summarised_searched_and_read() {
+async fn threads_become_files_that_are_summarized_searched_and_read() {
     let threads = [(FIRST, APP, RULE), (SECOND, "/w/other", "Never touch the lock file.")];
     let (daemon, mut client) = daemon_with(&threads, OFF).await;
     let mut listener = daemon.connect().await;

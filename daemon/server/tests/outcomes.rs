@@ -211,7 +211,7 @@ async fn a_history_larger_than_every_window_is_still_compacted() {
         (
             "requests alone",
             vec![message("user", "And its tests, too.")],
-            &["hybrid failed nothing_to_summarise", "checkpoint used"],
+            &["hybrid failed nothing_to_summarize", "checkpoint used"],
             &["not_worthwhile"],
         ),
     ];

@@ -1,4 +1,4 @@
-//! Behaviour of Codex's local compaction that its own tests pin; the remote compaction is in `pinned_remote`.
+//! Behavior of Codex's local compaction that its own tests pin; the remote compaction is in `pinned_remote`.
 //!
 //! | pinned | here |
 //! |---|---|
@@ -90,7 +90,7 @@ async fn an_empty_thread_sends_no_request() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let result = client.compact(summary_of(&[message("user", "Do it.")])).await;
-    assert_eq!(ladder(&result), ["summary failed nothing_to_summarise", "checkpoint used"]);
+    assert_eq!(ladder(&result), ["summary failed nothing_to_summarize", "checkpoint used"]);
     assert!(provider.requests().is_empty());
 }
 
@@ -152,7 +152,7 @@ async fn a_compactions_events_share_its_id() {
         progress.iter().map(|data| field(data, "percent").as_u64().unwrap()).collect();
     assert!(percents.is_sorted() && percents.iter().all(|percent| *percent < 100), "{percents:?}");
     let warning = of(EventKind::CompactionWarning).next().unwrap();
-    assert_eq!(text_at(&warning.data, "warning"), "accuracy", "it was summarised before");
+    assert_eq!(text_at(&warning.data, "warning"), "accuracy", "it was summarized before");
     let completed = &of(EventKind::CompactionCompleted).next().unwrap().data;
     assert_eq!(*field(completed, "tokens.before"), result.tokens.before);
     assert_eq!(*field(completed, "tokens.after"), result.tokens.after);

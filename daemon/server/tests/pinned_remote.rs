@@ -1,4 +1,4 @@
-//! Behaviour of Codex's remote compaction that its own tests pin.
+//! Behavior of Codex's remote compaction that its own tests pin.
 //!
 //! | pinned | here |
 //! |---|---|

@@ -227,7 +227,7 @@ async fn the_configured_model_judges_outside_of_the_transcript() {
     }
 }
 
-/// Defect 7.9: the cost of a judge counted towards the thread's window.
+/// Defect 7.9: the cost of a judge counted toward the thread's window.
 #[tokio::test]
 async fn defect_7_9_a_judge_costs_nothing_of_the_window_and_a_client_may_be_one() {
     let text = "[policy]\nmode = \"auto\"\njudge = \"client\"\n[policy.asap]\njudgment = true\n";
@@ -257,7 +257,7 @@ async fn texts_are_written_out_overridden_and_checked() {
     let problems: Vec<_> =
         found.iter().filter_map(|of| Some((of.name.as_str(), of.problem.as_deref()?))).collect();
     let [("handoff", problem)] = problems[..] else { panic!("{problems:?}") };
-    assert!(problem.contains("no place {nothing} here"), "{problem}");
+    assert!(problem.contains("unknown placeholder {nothing}"), "{problem}");
     let asked = step(&mut client, ONE, turn_ended()).await;
     let expected = format!(
         "<longhaul_context about=\"packet\">\nWrite it down for {ONE}.\n</longhaul_context>"

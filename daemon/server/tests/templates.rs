@@ -77,10 +77,10 @@ async fn a_written_file_applies_at_once_and_a_bad_one_keeps_the_previous_text() 
     let warning = &fourth.warnings[0];
     assert_eq!(warning.kind, "template");
     let message = &warning.message;
-    assert!(message.contains("no place {somebody} here; there are thread_id"), "{message}");
+    assert!(message.contains("unknown placeholder {somebody}; known here: thread_id"), "{message}");
     let listed = templates(&mut client, None).await;
     let problem = listed.iter().find_map(|text| text.problem.as_deref()).unwrap();
-    assert!(problem.contains("no place {somebody}"), "{problem}");
+    assert!(problem.contains("unknown placeholder {somebody}"), "{problem}");
 }
 
 #[tokio::test]
@@ -88,13 +88,13 @@ async fn a_call_can_bring_its_own_texts_and_the_result_names_their_digests() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let own = TemplateOverrides {
-        summary_prompt: Some("Summarise, tersely.".into()),
+        summary_prompt: Some("Summarize, tersely.".into()),
         summary_prefix: Some("What was done:".into()),
         checkpoint_guide: Some("What is known:".into()),
     };
     let result = client.compact(RunParams { templates: Some(own), ..auto() }).await;
     assert_eq!(ladder(&result), ["hybrid used"]);
-    assert_eq!(last_prompt(&provider), "Summarise, tersely.");
+    assert_eq!(last_prompt(&provider), "Summarize, tersely.");
     let view = &result.view;
     let opening = format!("[HANDOFF_SUMMARY v1]\nWhat was done:\n\n{SUMMARY}");
     assert!(view.starts_with(&opening) && view.contains("\nWhat is known:\n"), "{view}");

@@ -163,8 +163,8 @@ async fn a_bad_item_rejects_its_batch_and_is_named() {
     }
     let many: Value = (0..257).map(|n| addition(&n.to_string(), message("user", "x"))).collect();
     assert_eq!(raw_append(&mut client, &thread, many).await.kind(), Some(LimitExceeded));
-    let misspelt = json!([{ "client_item_id": "a", "itm": {} }]);
-    assert_eq!(raw_append(&mut client, &thread, misspelt).await.kind(), Some(InvalidParams));
+    let misspelled = json!([{ "client_item_id": "a", "itm": {} }]);
+    assert_eq!(raw_append(&mut client, &thread, misspelled).await.kind(), Some(InvalidParams));
     assert_eq!(ids(&thread.path), [""; 0], "nothing of it was written");
     assert_eq!(append(&mut client, &thread, vec![]).await.unwrap().seq, 0);
     let one = vec![self::addition("good", message("user", "x"))];

@@ -24,7 +24,7 @@ pub struct OpenReport {
     /// Rows salvaged from a damaged database in this start.
     pub salvaged: Option<SalvageReport>,
     /// Number of pages whose flipped bit was repaired.
-    pub pages_mended: usize,
+    pub pages_repaired: usize,
     pub schema_version: u32,
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, OpenReport)
 }
 
 async fn try_open(path: &Path) -> Result<(Pools, OpenReport), StoreError> {
-    let pages_mended = check_seal(path).await?;
+    let pages_repaired = check_seal(path).await?;
     let bytes = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
     let pools = Pools::open(path).await?;
     let found = prepare(&pools, bytes).await;
@@ -58,7 +58,7 @@ async fn try_open(path: &Path) -> Result<(Pools, OpenReport), StoreError> {
         Ok((found, salvaged)) => {
             let (created, schema_version) = (found == 0, SCHEMA_VERSION);
             let opened =
-                OpenReport { created, moved_aside: None, salvaged, pages_mended, schema_version };
+                OpenReport { created, moved_aside: None, salvaged, pages_repaired, schema_version };
             Ok((pools, opened))
         }
         Err(error) => {

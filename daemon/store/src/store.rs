@@ -53,7 +53,7 @@ pub struct Database {
     pub(crate) connections: Connections,
     recovering: Arc<tokio::sync::Mutex<Recovery>>,
     rebuilt: Arc<RwLock<Option<RebuildReport>>>,
-    pages_mended: Arc<AtomicUsize>,
+    pages_repaired: Arc<AtomicUsize>,
 }
 
 /// The replacement of a damaged database.
@@ -92,7 +92,7 @@ impl Store {
                     opened.moved_aside.as_ref(),
                     &opened,
                 ))),
-                pages_mended: Arc::new(AtomicUsize::new(opened.pages_mended)),
+                pages_repaired: Arc::new(AtomicUsize::new(opened.pages_repaired)),
             },
             projection: ProjectionWriter(shared()),
             files: FileTable(shared()),
@@ -184,14 +184,14 @@ impl Database {
     pub async fn check_pages(&self) -> Result<(), StoreError> {
         let pools = self.connections.pools();
         let _at_rest = pools.at_rest().await;
-        let mended = open::check_seal(&self.path).await?;
-        self.pages_mended.fetch_add(mended, Ordering::Relaxed);
+        let repaired = open::check_seal(&self.path).await?;
+        self.pages_repaired.fetch_add(repaired, Ordering::Relaxed);
         Ok(())
     }
 
     /// Number of pages whose flipped bit was repaired, at the start and since.
-    pub fn pages_mended(&self) -> usize {
-        self.pages_mended.load(Ordering::Relaxed)
+    pub fn pages_repaired(&self) -> usize {
+        self.pages_repaired.load(Ordering::Relaxed)
     }
 
     /// Deletes the damaged databases that were moved aside. What could be read of them was copied when the database was opened.

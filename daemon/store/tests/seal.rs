@@ -63,7 +63,7 @@ async fn one_flipped_bit_anywhere_is_repaired_and_reported() {
     let sound = fs::read(temp.path()).unwrap();
     let seal = fs::read(temp.path().with_extension("db.seal")).unwrap();
     let (store, opened) = temp.open().await;
-    assert_eq!(opened.pages_mended, 0);
+    assert_eq!(opened.pages_repaired, 0);
     let expected = answers(&store).await;
     store.database.close().await;
     // Every part of the header, then positions all over the file.
@@ -74,7 +74,7 @@ async fn one_flipped_bit_anywhere_is_repaired_and_reported() {
         fs::write(temp.path(), flipped).unwrap();
         fs::write(temp.path().with_extension("db.seal"), &seal).unwrap();
         let (store, opened) = temp.open().await;
-        assert_eq!((opened.pages_mended, opened.moved_aside), (1, None), "bit at {at}");
+        assert_eq!((opened.pages_repaired, opened.moved_aside), (1, None), "bit at {at}");
         assert_eq!(answers(&store).await, expected, "bit at {at}");
         store.database.close().await;
         assert_eq!(fs::read(temp.path()).unwrap(), sound, "bit at {at}");
@@ -191,7 +191,7 @@ async fn a_kill_leaves_no_outdated_seal() {
     let copy = Temp::new();
     fs::copy(temp.path(), copy.path()).unwrap();
     let (copied, opened) = copy.open().await;
-    assert_eq!((opened.pages_mended, opened.moved_aside), (0, None));
+    assert_eq!((opened.pages_repaired, opened.moved_aside), (0, None));
     assert_eq!(answers(&copied).await, answers(&store).await);
 }
 
@@ -206,7 +206,7 @@ async fn an_older_copy_restored_by_a_person_is_accepted() {
     store.database.close().await;
     fs::write(temp.path(), older).unwrap();
     let (store, opened) = temp.open().await;
-    assert_eq!((opened.pages_mended, opened.moved_aside), (0, None));
+    assert_eq!((opened.pages_repaired, opened.moved_aside), (0, None));
     assert_eq!(answers(&store).await, expected);
 }
 
@@ -252,8 +252,8 @@ async fn a_bit_that_flips_in_an_open_database_is_repaired_by_the_next_check_and_
     fs::write(temp.path(), flipped).unwrap();
     store.database.check_pages().await.unwrap();
     assert_eq!(fs::read(temp.path()).unwrap(), sound);
-    assert_eq!(store.database.pages_mended(), 1);
+    assert_eq!(store.database.pages_repaired(), 1);
     store.database.check_pages().await.unwrap();
-    assert_eq!(store.database.pages_mended(), 1, "once");
+    assert_eq!(store.database.pages_repaired(), 1, "once");
     store.database.close().await;
 }

@@ -10,7 +10,7 @@ use serde_with_macros::skip_serializing_none;
 /// `checkpoint/apply`: one update, accepted or rejected as a whole.
 ///
 /// A proposal that breaks a rule is answered, not an error: `accepted` is false and `rule` names it. Only the
-/// host records hashes; an update that contains rules of behaviour is rejected.
+/// host records hashes; an update that contains rules of behavior is rejected.
 ///
 /// # Errors
 /// `thread_not_found`; `stale_base` when `expected_seq` is not the current seq; its detail is

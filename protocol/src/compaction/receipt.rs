@@ -6,7 +6,7 @@ use serde_with_macros::skip_serializing_none;
 
 /// What was kept, shortened and dropped.
 ///
-/// Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: in a long history neighbours are merged into one entry.
+/// Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: in a long history neighbors are merged into one entry.
 /// Together the entries cover every item of the old history exactly once.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub struct Receipt {
     pub redacted: u64,
 }
 
-/// An item, or several neighbours, of the old history.
+/// An item, or several neighbors, of the old history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// Returns the exact items by `history/expand`; for given items, while their compaction is kept.

@@ -10,7 +10,7 @@ use serde_with_macros::skip_serializing_none;
 #[derive(Debug, Clone, Copy)]
 pub struct Normalize;
 
-/// What to normalise, and for whom.
+/// What to normalize, and for whom.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -20,7 +20,7 @@ pub struct MetricsResult {
     pub in_flight: u64,
     /// Open connections, this one included.
     pub connections: u64,
-    /// Connections that were rejected, or closed in favour of another.
+    /// Connections that were rejected, or closed in favor of another.
     pub connections_refused: u64,
     /// Requests or tasks that crashed.
     pub panics: u64,

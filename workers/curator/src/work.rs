@@ -105,7 +105,7 @@ impl Job<'_> {
                 continue;
             }
             let Some(reason) = self.deliver(&files).await? else { return Ok(()) };
-            let rejection = "Your files are refused, mend them or take that part back";
+            let rejection = "The daemon rejected your files. Fix them or undo the change";
             conversation.push(answer_bytes, format!("{answer}\n{rejection}: {reason}"));
         }
     }

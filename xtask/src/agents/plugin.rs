@@ -155,7 +155,7 @@ fn compact_by_command(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> 
     ])
 }
 
-/// Fills the window so far that Claude Code would summarise ahead of time, which its servers switch on.
+/// Fills the window so far that Claude Code would summarize ahead of time, which its servers switch on.
 fn precomputed_row(claude: &Claude, mock: &Mock) -> anyhow::Result<Row> {
     mock.take();
     let features = json!({ "tengu_sepia_moth": true });

@@ -1,4 +1,4 @@
-//! Normalising and estimating a history of a million tokens: the calls of a client before each request.
+//! Normalizing and estimating a history of a million tokens: the calls of a client before each request.
 //!
 //! Measured in this process without a daemon (only in a release build), and over the daemon's socket. The baseline is
 //! parsing the same JSON into values.
@@ -47,8 +47,8 @@ pub(super) fn measure(items: &[String], rounds: usize, report: &mut Report) -> a
     let (parses, passes) = (Times::of(parses), Times::of(passes));
     let ratio = passes.percentile_us(50) / parses.percentile_us(50);
     report.add(format!("parse of the same {} bytes", history.len()), parses.show(), "");
-    report.add(format!("normalise + estimate, {tokens} tokens"), passes.show(), AIM);
-    report.add("normalise + estimate against the parse", format!("{ratio:.2} x"), "");
+    report.add(format!("normalize + estimate, {tokens} tokens"), passes.show(), AIM);
+    report.add("normalize + estimate against the parse", format!("{ratio:.2} x"), "");
     Ok(())
 }
 
@@ -89,6 +89,6 @@ pub(super) fn measure_calls(
     let label = format!("context/normalize of {} bytes", requests[0].len());
     report.add(label, normalizes.show(), "");
     report.add("context/estimate of the same", estimates.show(), "");
-    report.add("normalise + estimate over the socket", both.show(), AIM);
+    report.add("normalize + estimate over the socket", both.show(), AIM);
     daemon.stop()
 }

@@ -91,7 +91,7 @@ fn absent_defects_and_their_tests_match() {
 }
 
 #[test]
-fn every_pinned_behaviour_names_a_test() {
+fn every_pinned_behavior_names_a_test() {
     check_names_of_tests("daemon/server/tests/PINNED.md", 40);
 }
 

@@ -93,6 +93,7 @@ const CORE_MEMORY: &[Floor] = &[
 
 /// The shell, lowest first.
 const SERVER: &[Floor] = &[
+    &["no_follow"],
     &[
         "agent_settings",
         "args",

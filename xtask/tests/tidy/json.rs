@@ -8,7 +8,7 @@ use crate::source::SOURCES;
 /// Words before a `[` that starts a list, not an index.
 const KEYWORDS: &[&str] = &["in", "return", "else", "match", "if", "while", "mut", "break", "move"];
 
-/// A misspelt key of a `serde_json::Value` is null, and null equals null: such a test cannot fail. Use
+/// A misspelled key of a `serde_json::Value` is null, and null equals null: such a test cannot fail. Use
 /// `field` (of `longhaul_client::scripted`, or of the daemon's `support`) for values without a type: it panics if the
 /// key is missing.
 #[test]

@@ -216,7 +216,7 @@ impl AppServer {
         timeout(SETTLE, restarted).await.unwrap_or(Ok(true))
     }
 
-    /// Lets a server of our own end.
+    /// Shuts down a server that we started.
     pub(super) async fn close(self) {
         self.frames.close().await;
     }

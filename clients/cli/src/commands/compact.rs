@@ -6,17 +6,15 @@ use clap::{Args, ValueEnum};
 use futures_util::{Stream, stream};
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{
-    CompactionList, CompactionListParams, Preview, PreviewParams, Run, RunParams, RunResult, Start,
-    StartResult, Strategy, TemplateOverrides,
+    Preview, PreviewParams, Run, RunParams, RunResult, Start, StartResult, Strategy,
+    TemplateOverrides,
 };
 use longhaul_protocol::event::{EventKind, SubscribeParams};
-use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::commands::receipt::{account, summary};
-use crate::commands::undo;
-use crate::failure::{Failure, SAID_NO, USAGE};
+use crate::failure::{Failure, USAGE};
 use crate::progress::while_waiting_with;
 use crate::select;
 use crate::session::{Page, Session};
@@ -38,7 +36,6 @@ Examples:
   longhaul compact --background                with a slow model
   longhaul compact --prompt ask.md             use your own prompt once
   longhaul compact 0199a213 --install          replace the history (thread open)
-  longhaul compact --undo                      undo the last one
   longhaul compact --json | jq '.receipt.dropped[0].handle'")]
 pub(crate) struct CompactArgs {
     /// Id of the thread, or a unique prefix
@@ -46,13 +43,13 @@ pub(crate) struct CompactArgs {
     #[command(flatten)]
     how: CompactionArgs,
     /// Topic: lines about it are chosen first
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["list", "undo"])]
+    #[arg(long, value_name = "TEXT")]
     focus: Option<String>,
     /// Replace the thread's history with the result; only for threads of longhaul thread open
-    #[arg(long, conflicts_with_all = ["as_of", "list", "undo"])]
+    #[arg(long, conflicts_with = "as_of")]
     install: bool,
     /// Show the result without recording it or asking a model
-    #[arg(long, conflicts_with_all = ["install", "view_only", "diff", "background", "list", "undo", "prompt", "deadline"])]
+    #[arg(long, conflicts_with_all = ["install", "view_only", "diff", "background", "prompt", "deadline"])]
     preview: bool,
     /// Print only the view
     #[arg(long)]
@@ -63,12 +60,6 @@ pub(crate) struct CompactArgs {
     /// Run as a background job; longhaul job why shows its state
     #[arg(long, conflicts_with_all = ["view_only", "diff"])]
     background: bool,
-    /// List the thread's compactions instead
-    #[arg(long, conflicts_with_all = ["undo", "background", "diff", "view_only"])]
-    list: bool,
-    /// Undo the thread's last compaction instead
-    #[arg(long, conflicts_with_all = ["background", "diff", "view_only"])]
-    undo: bool,
 }
 
 /// How to compact, for `compact` and `continue`.
@@ -141,9 +132,6 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     if args.how.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }
-    if args.list || args.undo {
-        return earlier(&args, &thread.thread_id, &client, session).await;
-    }
     if args.preview {
         let params = PreviewParams {
             thread_id: thread.thread_id,
@@ -203,33 +191,6 @@ fn step(data: &Value) -> String {
         Some("checking") => format!("{strategy}: checking the summary"),
         _ => format!("{strategy}: the model is writing, {} tokens, {percent} %", tokens(written)),
     }
-}
-
-/// Lists a thread's compactions, or undoes the last one.
-async fn earlier(
-    args: &CompactArgs,
-    thread_id: &str,
-    client: &Client,
-    session: &Session,
-) -> Result<(), Failure> {
-    let limit = if args.undo { PAGE_ROWS_MAX } else { 20 };
-    let params = CompactionListParams {
-        thread_id: Some(thread_id.to_owned()),
-        limit: Some(limit),
-        cursor: None,
-    };
-    let made = client.call::<CompactionList>(params).await?;
-    if args.list {
-        return session.print(&made);
-    }
-    let nothing = match made.compactions.is_empty() {
-        true => "this thread was never compacted",
-        false => "all compactions of this thread are undone",
-    };
-    // Skips compactions that are already undone, so that repeating undoes the one before.
-    let effective = made.compactions.into_iter().find(|made| made.undone_at.is_none());
-    let last = effective.ok_or_else(|| Failure::new(SAID_NO, nothing))?;
-    undo::undo(client, last.compaction_id, session).await
 }
 
 impl Page for StartResult {

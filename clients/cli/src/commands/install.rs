@@ -190,7 +190,7 @@ impl InstallPage {
 
     /// The changes and warnings.
     fn shown(&self, style: &Style) -> String {
-        let diffs = self.changes.iter().map(|change| coloured(&change.diff, style));
+        let diffs = self.changes.iter().map(|change| colored(&change.diff, style));
         let commands = self.commands.iter().map(|command| format!("run: {}\n", command.join(" ")));
         let warnings = self.warnings.iter();
         let warnings = warnings.map(|warning| style.warn(&format!("warning: {warning}")) + "\n");
@@ -213,7 +213,7 @@ impl Page for InstallPage {
     }
 }
 
-fn coloured(diff: &str, style: &Style) -> String {
+fn colored(diff: &str, style: &Style) -> String {
     let line = |line: &str| match line.as_bytes().first() {
         Some(b'+') => style.good(line) + "\n",
         Some(b'-') => style.bad(line) + "\n",

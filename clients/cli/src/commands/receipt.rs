@@ -31,9 +31,7 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
     };
     let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
     let installed = match result.installed_seq {
-        Some(seq) => format!(
-            "installed at #{seq}: the thread continues from it; longhaul compact --undo undoes it\n"
-        ),
+        Some(seq) => format!("installed at #{seq}: the thread continues from it\n"),
         None => String::new(),
     };
     [style.bold(&heading), table, installed, remarks(result, style), next_steps(result, style)]

@@ -9,7 +9,7 @@ use longhaul_protocol::thread::{
 use crate::failure::{Failure, USAGE};
 use crate::select;
 use crate::session::{Page, Session};
-use crate::style::{Style, counted};
+use crate::style::{Style, counted, crop};
 
 mod moment;
 mod paragraph;
@@ -133,7 +133,7 @@ fn entry(hit: &SearchHit, style: &Style) -> String {
     let parts = [style.ago(hit.at), hit.kind.replace('_', " "), folder, copies, title];
     let parts: Vec<&str> =
         parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-    let heading = paragraph::cut(&parts.join(" · "), usize::from(style.width));
+    let heading = crop(&parts.join(" · "), usize::from(style.width));
     let matches: Vec<_> = hit.matches.iter().map(|[from, to]| *from..*to).collect();
     let text = paragraph::wrapped(&hit.text, &matches, style);
     format!("{}\n{text}  {}\n\n", style.bold(&heading), style.dim(&hit.handle))
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_fit_80_columns_and_colours_mark_matches() {
+    fn hits_fit_80_columns_and_colors_mark_matches() {
         let mut page = page();
         page.hits[0].text = format!("a deadlock {}", "word ".repeat(50));
         page.hits[0].matches = vec![[2, 10]];
@@ -162,8 +162,8 @@ mod tests {
         let text = page.text(&plain());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(!text.contains('\x1b') && text.contains("  a deadlock word"), "{text}");
-        let colour = page.text(&Style { is_color: true, ..plain() });
-        assert!(colour.contains("\x1b[") && !colour.contains("a deadlock"), "{colour}");
+        let color = page.text(&Style { is_color: true, ..plain() });
+        assert!(color.contains("\x1b[") && !color.contains("a deadlock"), "{color}");
     }
 
     #[test]

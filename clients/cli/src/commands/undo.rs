@@ -2,10 +2,14 @@
 
 use clap::Args;
 use longhaul_client::Client;
-use longhaul_protocol::compaction::{Undo, UndoParams, UndoReach, UndoResult};
+use longhaul_protocol::compaction::{
+    CompactionList, CompactionListParams, Undo, UndoParams, UndoReach, UndoResult,
+};
+use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, SAID_NO};
 use crate::progress::while_waiting;
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted, tokens};
 
@@ -27,29 +31,28 @@ use reach::AgentUse;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  longhaul undo                                    the last compaction of the newest thread of this folder
   longhaul compaction list
   longhaul undo 0199a213
   longhaul undo 0199a213 --json | jq .history      print the old history")]
 pub(crate) struct UndoArgs {
-    /// Id of the compaction, or a unique prefix
-    compaction: String,
+    /// Id of the compaction, or a unique prefix; without it, the thread's last one that is not undone
+    compaction: Option<String>,
+    /// Id of the thread, or a unique prefix, instead of the newest thread of this folder
+    #[arg(long, value_name = "THREAD", conflicts_with = "compaction")]
+    thread: Option<String>,
 }
 
 pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    undo(&client, args.compaction, session).await
-}
-
-/// Undoes a compaction by its id, and inside the agent if possible.
-pub(crate) async fn undo(
-    client: &Client,
-    compaction_id: String,
-    session: &Session,
-) -> Result<(), Failure> {
+    let compaction_id = match args.compaction {
+        Some(id) => id,
+        None => last(args.thread.as_deref(), &client, session).await?,
+    };
     let call = client.call::<Undo>(UndoParams { compaction_id });
     let undone = while_waiting("reading the old history", call).await?;
-    let taken = reach::taken(client, &undone).await;
-    let codex = in_codex(client, &undone, taken);
+    let taken = reach::taken(&client, &undone).await;
+    let codex = in_codex(&client, &undone, taken);
     let (session_of_codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
         Some(Ok(session)) => (Some(session), None),
         Some(Err(why)) => (None, Some(why)),
@@ -57,6 +60,24 @@ pub(crate) async fn undo(
     };
     let in_codex = session_of_codex.is_some();
     session.print(&UndoPage { undone, taken, in_codex, not_in_codex, session_of_codex })
+}
+
+/// The thread's last compaction that is not undone, so that repeating undoes the one before.
+async fn last(thread: Option<&str>, client: &Client, session: &Session) -> Result<String, Failure> {
+    let thread = select::thread(client, thread).await?;
+    select::catch_up(client, &thread, session).await;
+    let params = CompactionListParams {
+        thread_id: Some(thread.thread_id),
+        limit: Some(PAGE_ROWS_MAX),
+        cursor: None,
+    };
+    let made = client.call::<CompactionList>(params).await?.compactions;
+    let nothing = match made.is_empty() {
+        true => "this thread was never compacted",
+        false => "all compactions of this thread are undone",
+    };
+    let effective = made.into_iter().find(|made| made.undone_at.is_none());
+    effective.map(|made| made.compaction_id).ok_or_else(|| Failure::new(SAID_NO, nothing))
 }
 
 /// Undoes it in Codex, or says why that is impossible; `None` if the thread is not Codex's.

@@ -10,7 +10,7 @@ use longhaul_protocol::policy::{Evaluate, EvaluateParams, EvaluateResult, Log, L
 use crate::failure::Failure;
 use crate::select;
 use crate::session::Session;
-use crate::style::{Style, counted, crop, tokens};
+use crate::style::{Style, columns, counted, crop, tokens};
 
 /// Watch a thread: its window, the boundaries of this turn and the policy's decision
 ///
@@ -212,8 +212,8 @@ fn fitted(parts: &[(String, PartStyle)], style: &Style) -> String {
     let (mut text, mut used) = (String::new(), 0);
     for (part, look) in parts {
         let shown = crop(part, width - INDENT);
-        let columns = shown.chars().count();
-        if used > 0 && used + INDENT + shown.trim_end().chars().count() > width {
+        let taken = columns(&shown);
+        if used > 0 && used + INDENT + columns(shown.trim_end()) > width {
             text.truncate(text.trim_end().len());
             text.push('\n');
             used = 0;
@@ -222,7 +222,7 @@ fn fitted(parts: &[(String, PartStyle)], style: &Style) -> String {
             text.push_str("  ");
             used += INDENT;
         }
-        used += columns;
+        used += taken;
         text += &match look {
             PartStyle::Plain => shown,
             PartStyle::Dim => style.dim(&shown),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_do_not_count_as_columns() {
+    fn colors_do_not_count_as_columns() {
         let style = Style { is_color: true, width: 80, ..plain() };
         let text = fitted(&parts(), &style);
         let bare = text.replace("\x1b[33m", "").replace("\x1b[39m", "");

@@ -1,6 +1,6 @@
 //! Access to JSON that has no type in the protocol: files, requests and answers of other programs, output of ours.
 //!
-//! Indexing a [`Value`] returns null for any misspelt key, and null equals null. These functions panic instead.
+//! Indexing a [`Value`] returns null for any misspelled key, and null equals null. These functions panic instead.
 
 use serde_json::Value;
 

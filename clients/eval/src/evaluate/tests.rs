@@ -266,7 +266,7 @@ fn views_over_budget_are_cut_and_failed_ones_empty() {
 
 #[test]
 fn reports_are_deterministic() {
-    let json = |report: &Report| serde_json::to_string(report).expect("it serialises");
+    let json = |report: &Report| serde_json::to_string(report).expect("it serializes");
     assert_eq!(json(&run("next_token")), json(&run("next_token")));
     assert!(run("next_token").table().contains("longhaul"));
 }

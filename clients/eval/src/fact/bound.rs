@@ -1,5 +1,5 @@
 //! Whether a view states a fact with its meaning: the subject and, on the same line within 100 bytes, the right word.
-//! The nearest word of the class on either side decides, so that a neighbour's word does not count.
+//! The nearest word of the class on either side decides, so that a neighbor's word does not count.
 
 use regex::Regex;
 

@@ -48,7 +48,7 @@ function M.open(view)
     vim.bo[buffer].filetype = view.filetype
   end
   local window = api.nvim_open_win(buffer, true, window_config(lines, view))
-  -- Menu colours are too strong for reading in many colour schemes.
+  -- Menu colors are too strong for reading in many color schemes.
   vim.wo[window].winhighlight = 'NormalFloat:Normal,FloatBorder:Comment'
   vim.wo[window].wrap = true
   vim.wo[window].linebreak = true

@@ -1,6 +1,6 @@
 -- Sanitizes untrusted text: transcripts, file names and models may contain characters that are invisible or that move
 -- the text around them. All shown text passes one of these functions. Neutralized characters are shown as `\u{202e}` or
--- `\n`; colours are removed. Same rules as the crate `longhaul-printable`, tested with its specimens.
+-- `\n`; colors are removed. Same rules as the crate `longhaul-printable`, tested with its specimens.
 
 local M = {}
 
@@ -65,7 +65,7 @@ local function character(text, at)
   return code, at + length
 end
 
---- Whether a character may stay between its neighbours.
+--- Whether a character may stay between its neighbors.
 local function is_kept(before, code, after, keeps_lines)
   if code >= 0x20 and code <= 0x7e then
     return true
@@ -89,11 +89,11 @@ local function gate(text, keeps_lines)
   while at <= #text do
     local code, next_at = character(text, at)
     local after = character(text, next_at)
-    local colour_end = code == 0x1b and select(2, text:find('^%[[%d;:]*m', next_at))
+    local color_end = code == 0x1b and select(2, text:find('^%[[%d;:]*m', next_at))
     if is_kept(before, code, after, keeps_lines) then
       table.insert(out, text:sub(at, next_at - 1))
-    elseif colour_end then
-      next_at = colour_end + 1
+    elseif color_end then
+      next_at = color_end + 1
     elseif not (code == 13 and keeps_lines and after == 10) then
       table.insert(out, NAMES[code] or (code < 0 and '\\x%02x' or '\\u{%x}'):format(math.abs(code)))
     end

@@ -69,7 +69,7 @@ export class Editor {
   /** Runs a command from the palette, by its whole title. */
   async run(title) {
     const palette = this.page.locator(".quick-input-widget");
-    // A row is labelled with its title, and with more behind a comma.
+    // A row is labeled with its title, and with more behind a comma.
     const row = palette.locator(`[role=option][aria-label^="${title}"]`).first();
     await this.until(`the command ${title}`, async () => {
       await this.page.keyboard.press("F1");

@@ -91,7 +91,7 @@ impl PackContents {
     /// The states come last, so that a reader that does not know them can ignore them.
     pub fn encode(&self) -> Vec<u8> {
         let states: Vec<TextState> = self.transcripts.iter().map(|name| name.state).collect();
-        // Numbers, strings and arrays: serialising them to memory cannot fail.
+        // Numbers, strings and arrays: serializing them to memory cannot fail.
         let contents = postcard::to_extend(self, Vec::new()).unwrap_or_default();
         postcard::to_extend(&states, contents).unwrap_or_default()
     }

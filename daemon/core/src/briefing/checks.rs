@@ -41,7 +41,8 @@ pub(super) struct FailedCommand {
     pub program: String,
     pub text: String,
     /// The next successful command of the same program and purpose.
-    pub mend: Option<String>,
+    #[serde(rename = "mend")]
+    pub repair: Option<String>,
     /// The program succeeded later, for another purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_usable: bool,
@@ -74,18 +75,18 @@ pub(super) struct Commands {
 
 impl Commands {
     pub(super) fn finish(&mut self, run: &FinishedCommand<'_>) {
-        self.recognise(run);
+        self.recognize(run);
         if run.class.is_check() {
             self.check(run);
         }
         if run.outcome.is_failure() && !run.is_look {
             self.fail(run);
         } else if run.outcome == CommandOutcome::Exit(0)
-            && self.failures.iter().any(|failure| failure.mend.is_none())
+            && self.failures.iter().any(|failure| failure.repair.is_none())
             && run.chain.checking_part().owns_exit_code
             && !output::says_failure(run.printed)
         {
-            self.mend(run);
+            self.repair(run);
         }
         if !run.outcome.is_failure() {
             self.git.read(run);
@@ -128,7 +129,7 @@ impl Commands {
         })
     }
 
-    fn recognise(&mut self, run: &FinishedCommand<'_>) {
+    fn recognize(&mut self, run: &FinishedCommand<'_>) {
         let census = &mut self.census;
         let failed = run.outcome.is_failure();
         for class in run.chain.classes_run(failed).chain([run.class]) {
@@ -158,12 +159,12 @@ impl Commands {
             turn: run.turn,
             program,
             text,
-            mend: None,
+            repair: None,
             is_usable: false,
         };
         if self.failures.len() >= FAILURES_MAX {
             // Failures that have no specific fix are evicted first.
-            let passed = |known: &FailedCommand| known.is_usable && known.mend.is_none();
+            let passed = |known: &FailedCommand| known.is_usable && known.repair.is_none();
             let index = self.failures.iter().position(passed).unwrap_or_default();
             self.failures.remove(index);
         }
@@ -172,26 +173,26 @@ impl Commands {
 
     /// Records an edit: marks failed edits of the same files as fixed.
     pub(super) fn edited(&mut self, seq: u64, paths: &[String]) {
-        let open = self.failures.iter_mut().filter(|f| f.program == EDIT && f.mend.is_none());
+        let open = self.failures.iter_mut().filter(|f| f.program == EDIT && f.repair.is_none());
         for failure in open {
             if paths.iter().any(|path| failure.text.contains(path)) {
-                failure.mend = Some(format!("edited later, at #{seq}"));
+                failure.repair = Some(format!("edited later, at #{seq}"));
             }
         }
     }
 
     /// A success after a failure shows how the program is used here.
-    fn mend(&mut self, run: &FinishedCommand<'_>) {
+    fn repair(&mut self, run: &FinishedCommand<'_>) {
         let open = self.failures.iter_mut();
         // `python3` succeeding fixes `python` failing.
         let versionless =
             |name: &str| name.trim_end_matches(|c: char| !c.is_alphabetic()).to_owned();
         let program = versionless(run.program);
-        for failure in open.filter(|f| f.mend.is_none() && versionless(&f.program) == program) {
+        for failure in open.filter(|f| f.repair.is_none() && versionless(&f.program) == program) {
             let failed = failure.text.split(" → ").next().unwrap_or_default();
             let is_other = failure.program != run.program;
             if is_other || purpose(failed) == purpose(run.command) {
-                failure.mend = Some(text::cut_words(run.command, 120).into_owned());
+                failure.repair = Some(text::cut_words(run.command, 120).into_owned());
             }
             failure.is_usable = true;
         }
@@ -209,7 +210,7 @@ mod tests {
         let mut commands = Commands::default();
         commands.finish(&run("git commit -m x", 128, "Author identity unknown"));
         commands.finish(&run(identity, 0, "[main 1926682b] x"));
-        assert_eq!(commands.failures[0].mend.as_deref(), Some(identity));
+        assert_eq!(commands.failures[0].repair.as_deref(), Some(identity));
         assert!(commands.census.commits && !commands.census.pushes);
         commands.finish(&run("git -C ../app push origin main", 0, ""));
         assert!(commands.census.pushes);
@@ -218,13 +219,13 @@ mod tests {
 
     #[test]
     fn another_command_of_the_same_program_does_not_fix_a_failure() {
-        for (later, is_mended) in
+        for (later, is_repaired) in
             [("git add .", false), ("git push --force-with-lease origin", true), ("git push", true)]
         {
             let mut commands = Commands::default();
             commands.finish(&run("git push -q", 1, "error: failed to push some refs"));
             commands.finish(&run(later, 0, ""));
-            assert_eq!(commands.failures[0].mend.is_some(), is_mended, "{later}");
+            assert_eq!(commands.failures[0].repair.is_some(), is_repaired, "{later}");
         }
     }
 
@@ -279,7 +280,7 @@ mod tests {
             ]
         );
         assert_eq!(commands.failures.len(), 1);
-        assert_eq!(commands.failures[0].mend.as_deref(), Some("cargo test --lib"));
+        assert_eq!(commands.failures[0].repair.as_deref(), Some("cargo test --lib"));
         let git: Vec<_> = commands.git.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(
             git,

@@ -106,7 +106,7 @@ pub struct Briefing {
     /// Skills that the agent invoked by name.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     skills: VecDeque<String>,
-    /// Digests of the lines of earlier messages, to recognise templates.
+    /// Digests of the lines of earlier messages, to recognize templates.
     seen_lines: VecDeque<u32>,
 }
 

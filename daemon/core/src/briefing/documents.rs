@@ -72,8 +72,8 @@ pub(super) fn is_of_agents(path: &str) -> bool {
         .any(|folder| path.contains(folder) || path.starts_with(folder.trim_start_matches('/')))
 }
 
-/// Whether a path names a licence, whose text is the same everywhere.
-pub(super) fn is_licence(path: &str) -> bool {
+/// Whether a path names a license, whose text is the same everywhere.
+pub(super) fn is_license(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     ["license", "licence", "copying"].iter().any(|begin| name.starts_with(begin))
 }
@@ -129,7 +129,7 @@ static DELIVERY: Phrases = Phrases::new(&[
 ]);
 static CARE: Phrases = Phrases::new(&["commit", "branch", "test", "verif", "stage", "report"]);
 
-/// First words of an order, and words that emphasise one.
+/// First words of an order, and words that emphasize one.
 const ORDERING: [&str; 8] =
     ["do not", "don't", "never ", "always ", "only ", "you must", "you never", "use "];
 static ORDERS_LOUDLY: Phrases = Phrases::new(&["MUST", "NEVER", "ALWAYS", " NOT "]);
@@ -454,6 +454,6 @@ mod tests {
         assert_eq!(seen, ["You MUST read every file of the list"]);
         assert!(is_document(path) && binds(path, std::iter::empty()));
         assert!(!is_document("pom.xml"));
-        assert!(is_licence("crates/lexer/LICENSE-MIT") && !is_licence("src/licensing.rs"));
+        assert!(is_license("crates/lexer/LICENSE-MIT") && !is_license("src/licensing.rs"));
     }
 }

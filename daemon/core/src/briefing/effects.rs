@@ -11,7 +11,7 @@ use super::placeholders::is_template;
 use super::replacements::Replacements;
 use crate::phrases::Phrases;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
-use crate::text;
+use crate::{paths, text};
 
 /// Maximum files to keep; evicts the file changed longest ago.
 const FILES_MAX: usize = 128;
@@ -123,7 +123,7 @@ impl Effects {
         self.newest()
             .into_iter()
             .take_while(|(_, effect)| effect.seq > seq)
-            .filter(|(path, effect)| !effect.is_transient() && !is_scratch(path))
+            .filter(|(path, effect)| !effect.is_transient() && !paths::is_scratch_file(path))
             .map(|(path, _)| path)
             .collect()
     }
@@ -224,15 +224,6 @@ fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
         title.or_else(|| openapi::route(line))
     });
     names.collect()
-}
-
-/// Whether a file is in a temporary folder. Worktrees below `/tmp` do not count.
-pub(super) fn is_scratch(path: &str) -> bool {
-    let below_tmp = path.strip_prefix("/tmp/").or_else(|| path.strip_prefix("/private/tmp/"));
-    path.contains("/AppData/Local/Temp/")
-        || path.contains("/scratchpad/")
-        || path.starts_with("/var/folders/")
-        || below_tmp.is_some_and(|name| !name.contains('/'))
 }
 
 /// A declaration and the first lines below it, up to the next one.

@@ -127,7 +127,7 @@ impl EvidenceLines {
         let kept = self.lines.iter().enumerate().filter(|(index, _)| is_kept[*index]);
         let mut last: Option<(&str, usize)> = None;
         for (index, line) in kept {
-            // Neighbours are mostly of one group.
+            // Neighbors are mostly of one group.
             let known = last.filter(|(group, _)| *group == line.group).map(|(_, place)| place);
             let place = known.unwrap_or_else(|| {
                 *places.entry(&line.group).or_insert_with(|| {

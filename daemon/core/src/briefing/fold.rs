@@ -179,7 +179,7 @@ impl Briefing {
 
     /// Records a file that was read: a document's passages, or the last lines of code seen.
     fn record_view(&mut self, seq: u64, path: &str, printed: &str) {
-        if documents::is_licence(path) {
+        if documents::is_license(path) {
             return;
         }
         self.record_read(seq, path, printed);
@@ -342,7 +342,7 @@ fn is_prose(text: &str) -> bool {
 
 /// Whether a path is in a temporary folder or unresolved.
 fn is_temporary(path: &str) -> bool {
-    path.starts_with("/tmp/") || path.starts_with("/dev/") || path.contains('$')
+    paths::is_temporary(path) || path.contains('$')
 }
 
 fn edit(change: &Change, places: Places<'_>) -> FileEdit {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_for_another_agent_is_recognised_but_not_code_or_files_that_remain() {
+    fn prose_for_another_agent_is_recognized_but_not_code_or_files_that_remain() {
         let prompt =
             "Remove the old layout from the lexer.\nThe person wants no compatibility code.\n";
         let code = "import os\nfor name in os.listdir('.'):\n    print(name, end=';')\n";

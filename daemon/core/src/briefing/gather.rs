@@ -14,14 +14,13 @@ use rustc_hash::FxBuildHasher;
 
 use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
 use super::documents;
-use super::effects;
 use super::evidence::Line;
 use super::extra::Extra;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::marks;
 use super::select::{Focus, Quote, SMALL_TOKENS};
-use crate::{quote, text};
+use crate::{paths, quote, text};
 
 /// Open tasks to search for file names, the minimum length of such a name, and the weight factors of named
 /// files.
@@ -177,7 +176,7 @@ impl<'a> Builder<'a> {
         };
         let of_files =
             [EvidenceKind::File, EvidenceKind::Added, EvidenceKind::Document, EvidenceKind::Rule];
-        // Neighbours are mostly of one file.
+        // Neighbors are mostly of one file.
         let mut last: (&str, bool) = ("", names(&ahead, ""));
         for quote in self.candidates.iter_mut().filter(|quote| of_files.contains(&quote.kind)) {
             let Quote { kind, group, weight, .. } = quote;
@@ -385,7 +384,7 @@ impl<'a> Builder<'a> {
                 if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
                     text = format!("{} (", file.path);
                 }
-                if effects::is_scratch(&file.path) {
+                if paths::is_scratch_file(&file.path) {
                     strength = 40;
                 }
                 let now_on = self.briefing.commands.git.branch();
@@ -400,7 +399,7 @@ impl<'a> Builder<'a> {
                     text.push_str(if text.ends_with('(') { "" } else { ", " });
                     text.push_str(&effect.counts());
                 }
-                // A growing document is summarised by its outline, other files by their newest names.
+                // A growing document is summarized by its outline, other files by their newest names.
                 let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
                 let (names, bytes) = match () {
                     () if is_growing => (usize::MAX, OUTLINE_BYTES),

@@ -1,6 +1,6 @@
 //! The kinds of evidence, with the share of a view that each may fill first and the weights of its lines.
 //!
-//! The values were tuned on eight sessions whose questions and answers were labelled by hand: two thirds of
+//! The values were tuned on eight sessions whose questions and answers were labeled by hand: two thirds of
 //! the answers were in the agent's reports, the person's words and the lines that edits added. Change them
 //! freely.
 

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unreplaced_placeholders_are_recognised() {
+    fn unreplaced_placeholders_are_recognized() {
         for (line, expected) in [
             ("Storage: [if applicable, e.g., PostgreSQL, files or N/A]", true),
             ("**Version**: [CONSTITUTION_VERSION]", true),

@@ -83,7 +83,7 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     Some(rest.split_once(close)?.0)
 }
 
-/// Strength of a template's line if it is a step or a rule: numbered, bold or emphasised.
+/// Strength of a template's line if it is a step or a rule: numbered, bold or emphasized.
 pub(super) fn step_strength(message_line: &MessageLine<'_>) -> Option<u16> {
     let text = message_line.text;
     // Lists of patterns, such as files to ignore per language, are reference material.
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_recognised_in_ten_languages() {
+    fn limits_are_recognized_in_ten_languages() {
         for sentence in [
             "we don't need backward compatibility",
             "nutze nur die Bibliothek",

@@ -37,7 +37,7 @@ pub(super) struct Quote<'a> {
     pub is_fixed: bool,
     /// The next line continues it: if that is omitted, the view marks the gap.
     pub goes_on: bool,
-    /// Neighbours with the same number are chosen together; 0 means alone.
+    /// Neighbors with the same number are chosen together; 0 means alone.
     pub unit: u32,
 }
 

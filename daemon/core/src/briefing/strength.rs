@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn open_points_are_recognised_by_their_words() {
+    fn open_points_are_recognized_by_their_words() {
         assert!(is_passing("Next steps", "Write the lexer."));
         assert!(is_passing("", "Would it help to split the file?"));
         assert!(is_passing("", "`runs/` remains untracked."));

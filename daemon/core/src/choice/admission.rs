@@ -7,7 +7,7 @@ use crate::limits;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceRefusal {
-    #[error("it has no text")]
+    #[error("the pin or drop has no text")]
     Empty,
     #[error(
         "a text to drop needs at least {} letters or digits; a shorter one would match half of every view",
@@ -22,7 +22,7 @@ pub enum ChoiceRefusal {
     PinsTooLarge { given: u64, max: u64 },
     #[error("this is the agent's current request, which ends every view: it cannot be dropped")]
     ActiveRequest,
-    #[error("it contradicts {} {id}: remove that first", action.into_str())]
+    #[error("the text contradicts {} {id}: remove that one first", action.into_str())]
     Contradiction { action: ChoiceAction, id: String },
 }
 

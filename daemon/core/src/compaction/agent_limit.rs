@@ -2,7 +2,7 @@
 //! longhaul compacts is decided in [`crate::policy`].
 //!
 //! Follows Codex, with three differences: text about to be sent counts, a user's limit above 90 % of the
-//! window is honoured, and a limit of 0 means off, not always.
+//! window is honored, and a limit of 0 means off, not always.
 
 use crate::context::window::Window;
 
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_limit_is_honoured_above_ninety_percent_and_zero_is_off() {
+    fn a_users_limit_is_honored_above_ninety_percent_and_zero_is_off() {
         let high = window(100_000, Some(94_000));
         let pre = TriggerMoment::PreTurn { incoming: 0 };
         assert_eq!(should(93_999, pre, &high, None), LimitVerdict::UnderLimit);

@@ -37,7 +37,7 @@ pub enum HandleParseError {
     )]
     NoHandle(String),
     /// `#747` without a thread.
-    #[error("{0:?} names no thread: name it beside the handle, or write <thread>{0}")]
+    #[error("{0:?} does not name a thread: pass the thread with the handle, or write <thread>{0}")]
     NoThread(String),
 }
 

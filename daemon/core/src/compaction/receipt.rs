@@ -99,7 +99,7 @@ pub fn handle(of: &str, span: &Span) -> Handle {
     Handle::new(of, (span.first, span.last), span.digest)
 }
 
-/// Merges neighbours, oldest first, until at most [`ENTRIES_MAX`] are left. The newest half stays
+/// Merges neighbors, oldest first, until at most [`ENTRIES_MAX`] are left. The newest half stays
 /// fine-grained because that is what people ask for.
 fn join(spans: &mut Vec<Span>) {
     while spans.len() > ENTRIES_MAX {

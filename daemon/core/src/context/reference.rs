@@ -1,7 +1,7 @@
 //! The settings last sent to a model, as the baseline for the next turn's diff.
 //!
 //! The reference comes from the history: after a compaction, or a rollback that removed it, there is none, and
-//! all settings are sent again. It advances with every user turn, also one that sent nothing; turns without the
+//! all settings are sent again. It advances with every user turn, even one that sent nothing; turns without the
 //! person (review, compaction) leave it unchanged.
 
 use serde::{Deserialize, Serialize};

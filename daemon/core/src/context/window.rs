@@ -105,7 +105,7 @@ pub struct Window {
 
 /// Computes a window and its limits.
 ///
-/// A user's limit is honoured up to the effective window, also above the 90 % where agents stop. A limit above
+/// A user's limit is honored up to the effective window, also above the 90 % where agents stop. A limit above
 /// the effective window could never be reached: the default replaces it, and [`Window::limit_refused`] reports
 /// it.
 pub fn decide(known: &WindowSources<'_>) -> Window {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_limit_is_honoured_and_names_its_origin() {
+    fn the_users_limit_is_honored_and_names_its_origin() {
         let window = of(WindowSources {
             asked: Some(100),
             percent_configured: Some(94),

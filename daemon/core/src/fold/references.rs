@@ -1,7 +1,7 @@
 //! The settings that the history shows the model, to compare with those of the next turn.
 //!
-//! A transcript records settings at the start of a turn, in a line that is no item. They take effect with the
-//! first item after them: a line of settings alone is no turn. A compaction removes them, and a rollback
+//! A transcript records settings at the start of a turn, in a line that is not an item. They take effect with
+//! the first item after them: a line of settings alone is not a turn. A compaction removes them, and a rollback
 //! removes those of the turns it undoes.
 //!
 //! An old compaction recorded no replacement history. Its context is unknown, so until the next compaction a

@@ -36,7 +36,7 @@ use crate::redact::redact;
 use crate::rollout::{self, Body, Entry, Item, Meta, contextual};
 use crate::step::{At, Origin, Step, Stepper, Words};
 use crate::thread::Source;
-use crate::{limits, text};
+use crate::{limits, paths, text};
 use description::{Worth, describe};
 use names::{Mention, Names};
 use outcome::Signs;
@@ -380,12 +380,9 @@ impl Extractor {
     }
 }
 
+/// Whether a path is in a temporary folder or unresolved.
 fn is_temporary(path: &str) -> bool {
-    let lower = path.to_lowercase().replace('\\', "/");
-    ["/tmp/", "/private/tmp/", "/var/folders/", "/dev/"].iter().any(|top| lower.starts_with(top))
-        || lower.contains("/temp/")
-        || lower.contains("/scratchpad/")
-        || lower.contains('$')
+    paths::is_temporary(path) || path.contains('$')
 }
 
 fn folder(path: &str) -> Option<String> {

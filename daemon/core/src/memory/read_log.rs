@@ -56,9 +56,6 @@ impl ReadLog {
             Action::Script(script) => {
                 let folder = script.workdir.as_deref().or(self.cwd.as_deref());
                 usage::reads(&script.commands, folder, &roots)
-                    .into_iter()
-                    .map(|read| read.path)
-                    .collect()
             }
             Action::View { path } | Action::Look { path: Some(path), .. } => {
                 usage::below_any(&path, &roots).map(str::to_owned).into_iter().collect()

@@ -1,13 +1,13 @@
 //! Finds the memory files that a shell command reads. Used threads are kept and served first.
 
 use serde::{Deserialize, Serialize};
-use strum::VariantArray as _;
 
-use crate::rollout::shell::{self, Command, Use};
+use crate::paths;
+use crate::rollout::shell::{self, Command, FileUse, Use};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum UsageKind {
     /// `MEMORY.md`.
@@ -22,17 +22,7 @@ pub enum UsageKind {
     Skills,
 }
 
-/// One memory file that a command reads.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MemoryRead {
-    pub kind: UsageKind,
-    /// Path below the memory folder; a folder if the command names no file in it.
-    pub path: String,
-}
-
 impl UsageKind {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
-
     /// The kind of a file, by its path below the memory folder.
     pub fn of(path: &str) -> Option<Self> {
         match path.trim_matches('/') {
@@ -48,29 +38,18 @@ impl UsageKind {
     }
 }
 
-/// The memory files that a script's commands read or search, each once, in order. `roots` are the absolute paths
-/// of the memory folder (the link and the generation it points to); `workdir` is the script's folder, if known.
-pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec<MemoryRead> {
-    let mut folder = workdir.map(|path| path.trim_end_matches('/').to_owned());
-    let mut found: Vec<MemoryRead> = Vec::new();
-    for command in commands {
-        if let [program, to] = command.words.as_slice()
-            && program == "cd"
-        {
-            folder = Some(absolute(to, folder.as_deref()));
-            continue;
-        }
-        for (what, path) in shell::uses(command) {
-            if matches!(what, Use::Written | Use::Removed) {
-                continue;
-            }
-            let whole = absolute(&path, folder.as_deref());
-            let Some(below) = roots.iter().find_map(|root| below(&whole, root)) else { continue };
-            let Some(kind) = UsageKind::of(below) else { continue };
-            let read = MemoryRead { kind, path: below.to_owned() };
-            if !found.contains(&read) {
-                found.push(read);
-            }
+/// The memory files that a script's commands read or search, each once, in order, as paths below the memory folder. Such
+/// a path is a folder if the command names no file in it. `roots` are the absolute paths of the memory folder (the
+/// link and the generation it points to); `workdir` is the script's folder, if known.
+pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for FileUse { used, path, .. } in shell::uses_of(commands, false) {
+        let whole = paths::absolute(&path, workdir);
+        let Some(below) = below_any(&whole, roots) else { continue };
+        let is_read =
+            !matches!(used, Use::Written | Use::Removed) && UsageKind::of(below).is_some();
+        if is_read && !found.iter().any(|known| known == below) {
+            found.push(below.to_owned());
         }
     }
     found
@@ -79,16 +58,6 @@ pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec
 /// The path relative to the first of `roots` that contains it.
 pub(super) fn below_any<'a>(path: &'a str, roots: &[&str]) -> Option<&'a str> {
     roots.iter().find_map(|root| below(path, root))
-}
-
-fn absolute(path: &str, folder: Option<&str>) -> String {
-    let path = path.trim_end_matches('/');
-    match folder {
-        Some(folder) if !path.starts_with(['/', '~']) => {
-            format!("{folder}/{}", path.trim_start_matches("./"))
-        }
-        _ => path.to_owned(),
-    }
 }
 
 fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {
@@ -104,7 +73,10 @@ mod tests {
         let roots = ["/home/u/.local/share/longhaul/memory", "~/.local/share/longhaul/memory"];
         let kinds = |script: &str, workdir: Option<&str>| -> Vec<UsageKind> {
             let commands = shell::commands(script);
-            reads(&commands, workdir, &roots).into_iter().map(|read| read.kind).collect()
+            reads(&commands, workdir, &roots)
+                .iter()
+                .filter_map(|path| UsageKind::of(path))
+                .collect()
         };
         let root = roots[0];
         for (script, expected) in [
@@ -120,6 +92,8 @@ mod tests {
                 format!("cd {root} && cat MEMORY.md skills/a/SKILL.md"),
                 vec![UsageKind::MemoryMd, UsageKind::Skills],
             ),
+            (format!("(cd {root}/skills && ls) ; cat {root}/../other/MEMORY.md"), vec![]),
+            (format!("pushd {root} && cat raw_memories.md"), vec![UsageKind::RawMemories]),
             ("cat MEMORY.md".into(), vec![]),
         ] {
             assert_eq!(kinds(&script, Some("/w")), expected, "{script}");

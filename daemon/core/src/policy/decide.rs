@@ -148,7 +148,7 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
         (true, false) => PolicyAction::Compact,
     };
     if is_judged {
-        // Ask only if every other rule agrees (defect 7.13.2: the judgment decided alone).
+        // Ask only if every other rule agrees.
         let text = if passed { "required" } else { "not requested: another rule refused" };
         reasons.add("judgment", true, || text.to_owned());
     }
@@ -195,7 +195,7 @@ impl Reasons {
 }
 
 /// Checks boundaries and the plan gate. The gate removes only plan boundaries, so the end of a turn or a commit
-/// still counts next to a plan update (defect 7.2c).
+/// still counts next to a plan update.
 fn gates(
     policy: &Policy,
     tier: Tier,

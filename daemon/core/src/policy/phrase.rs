@@ -94,7 +94,7 @@ fn says(prose: &str, phrase: &str, phrases: &Phrases) -> bool {
     })
 }
 
-/// Whether two neighbours belong to one word.
+/// Whether two neighbors belong to one word.
 fn joins(left: Option<char>, right: Option<char>) -> bool {
     let in_word = |c: char| (c.is_alphanumeric() || c == '_') && !is_unspaced(c);
     left.is_some_and(in_word) && right.is_some_and(in_word)

@@ -6,7 +6,7 @@ use crate::digest::Digest128;
 const NAME_BYTES: usize = 40;
 
 /// The scratch file of an agent, relative to its project. Without a name, one is derived from the thread's
-/// id (defect 7.5: two parts of the original made two names for one thread).
+/// id, here only, so that no thread has two.
 pub fn path(agent: Option<&str>, thread_id: &str) -> String {
     let named = agent.map(slug).filter(|name| !name.is_empty());
     let name = named.unwrap_or_else(|| {

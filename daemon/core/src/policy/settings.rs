@@ -1,7 +1,7 @@
 //! A policy: the settings and their defaults.
 //!
 //! Precedence, per key: a named policy's tier, then the tier in `[policy]`, then the built-in default. There
-//! is no third source (defect 7.13.3: prompts with settings in their headers).
+//! is no third source, such as a header of a prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,8 +97,7 @@ pub struct Policy {
     /// What reads the agent's text.
     #[serde(default)]
     pub semantic: Reader,
-    /// Model for a summary requested by the watcher; `None` means the usual one (defect 7.13.6: it silently
-    /// used another model than the session's).
+    /// Model for a summary requested by the watcher; `None` means the usual one.
     #[serde(default)]
     pub compaction_model: Option<String>,
     /// Its reasoning effort; `None` means the usual one.
@@ -180,7 +179,7 @@ pub const DEFAULT: &str = "default";
 /// Maximum phrases of one list, and characters of one phrase.
 pub const PHRASES_MAX: usize = 200;
 
-/// Boundaries that can satisfy a tier: a policy can narrow them, never widen them (defect 7.13.1).
+/// Boundaries that can satisfy a tier: a policy can narrow them, never widen them.
 pub fn allowed(tier: Tier) -> BTreeSet<Boundary> {
     use Boundary::{
         AgentDone, Commit, ConcludingThought, PlanCheckpoint, PlanUpdate, PrCheckpoint, TopicShift,

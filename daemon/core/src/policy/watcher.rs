@@ -309,7 +309,7 @@ impl Run<'_, '_> {
 
     fn user_message(&mut self, is_shell: bool, takes_prefix: bool) {
         if is_shell {
-            // Defect 7.5: the user's shell commands were blocked.
+            // A shell command of the user never waits.
             self.effects.push(Effect::ReleaseMessage { prefix: None });
             return;
         }

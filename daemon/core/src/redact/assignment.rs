@@ -22,7 +22,7 @@ const STEMS: &[&str] = &[
     "token",
     "credential",
 ];
-/// Stems that are common in other words: only together with their neighbouring characters.
+/// Stems that are common in other words: only together with their neighboring characters.
 const STEMS_SHORT: &[&str] = &[
     "_pass",
     "pass=",

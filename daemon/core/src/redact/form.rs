@@ -164,7 +164,7 @@ impl TokenRule {
     }
 }
 
-/// Whether a word may begin here: not after a letter or digit, except those of a colour or an encoded byte.
+/// Whether a word may begin here: not after a letter or digit, except those of a color or an encoded byte.
 fn is_border(text: &[u8], at: usize) -> bool {
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     if at == 0 || !is_word(text.get(at)) || !is_word(text.get(at - 1)) {
@@ -173,9 +173,9 @@ fn is_border(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(12)..at];
     let is_encoded = matches!(before, [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit());
     // `[32m`, whose escape character was lost.
-    let is_colour = || {
+    let is_color = || {
         let codes = before.strip_suffix(b"m").unwrap_or_default().iter().rev();
         codes.copied().find(|b| !b.is_ascii_digit() && *b != b';') == Some(b'[')
     };
-    is_encoded || is_colour()
+    is_encoded || is_color()
 }

@@ -182,7 +182,7 @@ fn is_wordy(value: &[u8]) -> bool {
     !is_long_run(value) && pieces.into_iter().all(is_word)
 }
 
-/// Number of case changes between neighbouring letters.
+/// Number of case changes between neighboring letters.
 fn case_turns(value: &[u8]) -> usize {
     let letter = |b: u8| b.is_ascii_alphabetic();
     value

@@ -1,4 +1,4 @@
-//! A text as a reader sees it: without colours, and with escapes of one or several levels resolved.
+//! A text as a reader sees it: without colors, and with escapes of one or several levels resolved.
 //!
 //! Rules read the view. Each position in it maps to the original text, so that exactly the secret is replaced
 //! there. Escaped quotes are kept: the number of backslashes before a quote says which string it ends.

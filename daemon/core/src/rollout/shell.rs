@@ -9,6 +9,7 @@ mod gist;
 mod parse;
 mod parts;
 mod places;
+mod programs;
 mod read_only;
 mod scan;
 mod substitutions;
@@ -20,6 +21,7 @@ pub use gist::gist;
 pub use parse::commands;
 pub use parts::{CommandPart, lists, parts, parts_run};
 pub use places::{FileUse, uses_of};
+pub use programs::{fetches, is_fetcher, is_fetcher_by_name, is_shell, program_name, takes_script};
 pub use read_only::is_read_only;
 pub use scan::Joint;
 pub use substitutions::{Substitutions, without_substitutions};
@@ -66,11 +68,7 @@ pub const SCRIPT_BYTES: usize = 16 * 1_024;
 /// The script that an argv runs: the argument of `bash -lc`, else the words joined.
 pub fn script_of(argv: &[&str]) -> String {
     match argv {
-        [shell, flag, script]
-            if is_shell(shell) && flag.starts_with('-') && flag.ends_with('c') =>
-        {
-            (*script).to_owned()
-        }
+        [shell, flag, script] if is_shell(shell) && takes_script(flag) => (*script).to_owned(),
         _ => argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
     }
 }
@@ -253,10 +251,6 @@ fn has_extension(word: &str) -> bool {
             && extension.chars().any(|c| c.is_ascii_alphabetic())
             && !stem.contains(['(', ')', '=', ','])
     })
-}
-
-fn is_shell(program: &str) -> bool {
-    matches!(program.rsplit('/').next(), Some("bash" | "sh" | "zsh" | "dash" | "fish"))
 }
 
 fn quoted(word: &str) -> String {

@@ -47,7 +47,7 @@ pub enum Work {
         is_look: bool,
         /// The only file it reads, as named in the script.
         reads: Option<String>,
-        /// It downloads text that others wrote.
+        /// It prints what it fetched, which others may have written.
         #[serde(default, skip_serializing_if = "is_default")]
         fetches: bool,
     },
@@ -271,7 +271,7 @@ impl NewCall {
             folder: script.folder.clone(),
             is_look: script.is_look,
             reads: first.filter(|_| second.is_none()).map(|read| read.path.clone()),
-            fetches: script.commands.iter().any(fetches),
+            fetches: shell::fetches(&script.commands),
         };
         self.action = Action::Script(script);
     }
@@ -391,11 +391,6 @@ fn redacted(text: &str) -> String {
 
 fn redacted_path(path: &str) -> String {
     redacted(text::prefix(path, limits::PATH_BYTES))
-}
-
-fn fetches(command: &Command) -> bool {
-    let program = command.words.first().map(String::as_str);
-    matches!(program, Some("curl" | "wget" | "lynx" | "w3m"))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

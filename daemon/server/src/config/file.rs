@@ -1,7 +1,7 @@
 //! The structure of the configuration file.
 //!
 //! Every key is optional. An unknown key is rejected, with the most similar known one as a hint: silently ignoring a
-//! misspelt key would be worse.
+//! misspelled key would be worse.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

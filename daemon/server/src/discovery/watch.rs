@@ -141,8 +141,8 @@ impl Hints {
         }
     }
 
-    /// The failure to report for a folder that could not be watched. One that was deleted meanwhile is none: the
-    /// next scan watches what is there then.
+    /// The failure to report for a folder that could not be watched. A folder deleted in the
+    /// meantime is not a failure: the next scan watches what is there then.
     fn on_unwatched(&self, folder: &Path, error: &notify::Error) -> Option<(PathBuf, String)> {
         if matches!(error.kind, ErrorKind::PathNotFound) {
             self.hint_all();

@@ -7,7 +7,7 @@ use crate::transcript::LINE_BYTES_MAX;
 /// Bounds and periods. The defaults are for production; tests lower them.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Longest line that is parsed, in bytes. For longer ones, only place and digest are kept.
+    /// See [`LINE_BYTES_MAX`].
     pub line_bytes_max: usize,
     /// Bytes of text folded before a batch is stored.
     pub batch_bytes: u64,

@@ -5,15 +5,15 @@
 //! regular files in the thread's own folder, and in number, size and age.
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use longhaul_core::digest::ContentHash;
 use longhaul_core::fold::Touch;
 use longhaul_store::{FileStat, Observation};
-use rustix::fs::OFlags;
+
+use crate::no_follow;
 
 /// Maximum files observed after one pass over a transcript; newest touches first.
 const FILES_MAX: usize = 64;
@@ -105,11 +105,9 @@ fn observe(touch: &Touch, folder: &Path, now_ms: i64, budget: &mut u64) -> Optio
     if !resolved.starts_with(folder) {
         return None;
     }
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(&resolved).ok()?;
-    let meta = file.metadata().ok()?;
+    let (file, meta) = no_follow::regular(&resolved).ok()?;
     let stat = FileStat::of(&meta);
-    if !meta.is_file() || stat.size > FILE_BYTES_MAX.min(*budget) {
+    if stat.size > FILE_BYTES_MAX.min(*budget) {
         return None;
     }
     let mut content = Vec::new();

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::message_history::{Header, Message, lines_to_drop};
 
+use crate::no_follow;
+
 /// Bytes to read of the file: more than any configured bound.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
@@ -106,10 +108,8 @@ pub(super) fn erase(path: &Path, thread_id: &str) -> io::Result<u64> {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true).mode(MODE).custom_flags(no_follow);
-    let file = options.open(path)?;
+    let mut options = no_follow::options();
+    let file = options.read(true).append(true).create(true).mode(MODE).open(path)?;
     if file.metadata()?.permissions().mode() & 0o777 != MODE {
         file.set_permissions(Permissions::from_mode(MODE))?;
     }

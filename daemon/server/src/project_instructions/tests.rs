@@ -1,4 +1,4 @@
-//! The behaviour that Codex's own tests pin for AGENTS.md.
+//! The behavior that Codex's own tests pin for AGENTS.md.
 
 use std::path::PathBuf;
 

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use longhaul_core::rollout::compose;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{RecorderError, file};
+use super::RecorderError;
+use crate::no_follow;
 
 /// Maximum bytes of one transcript.
 ///
@@ -109,14 +110,14 @@ impl Log {
     }
 
     pub(super) fn seq(&mut self) -> io::Result<u64> {
-        let file = file::open(&self.path)?;
+        let file = open(&self.path)?;
         let known = self.read(&file)?;
         Ok(self.known.insert(known).seq())
     }
 
     /// Seq of the line with a client id.
     pub(super) fn seq_of(&mut self, client_item_id: &str) -> io::Result<Option<u64>> {
-        let file = file::open(&self.path)?;
+        let file = open(&self.path)?;
         let known = self.read(&file)?;
         let known = self.known.insert(known);
         Ok(known.ids.get(&xxh3_64(client_item_id.as_bytes())).map(|line| line.seq))
@@ -127,7 +128,7 @@ impl Log {
         if self.seq()? <= seq {
             return Ok(Vec::new());
         }
-        let lines = BufReader::new(file::open(&self.path)?).lines();
+        let lines = BufReader::new(open(&self.path)?).lines();
         lines.skip(usize::try_from(seq).unwrap_or(usize::MAX).saturating_add(1)).collect()
     }
 
@@ -137,7 +138,7 @@ impl Log {
         lines: &[Line],
         expected_seq: Option<u64>,
     ) -> Result<AppendReport, AppendError> {
-        let file = file::open(&self.path)?;
+        let file = open(&self.path)?;
         let mut known = self.read(&file)?;
         let outcome = known.append(&file, lines, expected_seq);
         // After a failed write the content of the file is unknown.
@@ -367,4 +368,7 @@ impl AppendError {
             Self::Io(source) => RecorderError::File { path: path.to_owned(), source },
         }
     }
+}
+fn open(path: &Path) -> io::Result<File> {
+    no_follow::options().read(true).append(true).open(path)
 }

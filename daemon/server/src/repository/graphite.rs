@@ -3,15 +3,13 @@
 //! `gt` itself is not run, because it contacts its servers. Its data is a small JSON file in git's folder, and a note for
 //! each branch under `refs/branch-metadata/`.
 
-use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use longhaul_core::policy::repository::Stack;
-use rustix::fs::OFlags;
 
 use super::git::Git;
+use crate::no_follow;
 
 /// Maximum bytes of Graphite's file.
 const FILE_BYTES: u64 = 16 * 1_024;
@@ -41,12 +39,9 @@ impl GraphiteData {
     }
 }
 
-/// Reads a regular file; reading a pipe in its place would not end.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let (file, _) = no_follow::regular(path).ok()?;
     let mut bytes = Vec::new();
-    let is_file = file.metadata().ok()?.is_file();
-    file.take(FILE_BYTES).read_to_end(&mut bytes).ok().filter(|_| is_file)?;
+    file.take(FILE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }

@@ -19,6 +19,7 @@ use std::process::{Command, ExitCode};
 
 use longhaul_confine::{Reach, bound_reader, confine_reader};
 use places::Places;
+pub(crate) use places::{named_git_dir, names_worktree};
 use program::Program;
 
 /// The first argument in this role.

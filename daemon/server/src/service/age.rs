@@ -1,4 +1,4 @@
-//! The time that passed for this database, which no change of a clock can shorten or lengthen.
+//! The database's age, which no change of a clock affects.
 
 use longhaul_store::{AgeTable, StoreError};
 
@@ -12,7 +12,7 @@ pub struct AgeClock {
 }
 
 impl AgeClock {
-    /// Milliseconds that the database has lived.
+    /// Age of the database in milliseconds.
     pub async fn lived_ms(&self) -> Result<i64, StoreError> {
         self.table.advance(self.clock.moment()).await
     }

@@ -5,7 +5,7 @@
 //! values; this module gathers the inputs and stores the results.
 //!
 //! *A step*: gather (the fold, its window, the texts) → in one write transaction read the watcher, step, store
-//! watcher and decisions → return the effects. Steps of one thread are serialised; steps of different threads run
+//! watcher and decisions → return the effects. Steps of one thread are serialized; steps of different threads run
 //! concurrently. *A crash* before the commit: nothing happened; the client sends the event again. After it, before
 //! the answer: the stored state waits; the client sends `resume` and gets the same request again, or the wait
 //! times out.

@@ -115,7 +115,7 @@ impl Status {
     pub fn warnings(&self, progress: &Progress) -> Vec<DaemonWarning> {
         let OptionalParts { models, repositories, curator } = &self.optional;
         let mut warnings = warnings(progress, models.refused_today());
-        warnings.extend(mended(self.storage.database().pages_mended()));
+        warnings.extend(repaired(self.storage.database().pages_repaired()));
         warnings.extend(repositories.unavailable().as_deref().map(unseen));
         warnings.extend(curator.missing().map(uncurated));
         warnings
@@ -142,11 +142,16 @@ fn uncurated(program: &Path) -> DaemonWarning {
     }
 }
 
-fn mended(pages: usize) -> Option<DaemonWarning> {
-    (pages > 0).then(|| DaemonWarning {
-        kind: "store_mended",
-        message: format!("{pages} pages of the database had a flipped bit, which was corrected"),
-        hint: "nothing is lost; the disk or the memory may be failing: look at smartctl and the journal",
+fn repaired(pages: usize) -> Option<DaemonWarning> {
+    let counted = match pages {
+        0 => return None,
+        1 => "1 page".to_owned(),
+        more => format!("{more} pages"),
+    };
+    Some(DaemonWarning {
+        kind: "store_repaired",
+        message: format!("{counted} of the database had a flipped bit, which was corrected"),
+        hint: "nothing is lost; the disk or the memory may be failing: check smartctl and the journal",
     })
 }
 
@@ -186,7 +191,7 @@ fn warnings(progress: &Progress, refused: Option<String>) -> Vec<DaemonWarning> 
         warn(
             "budget_spent",
             message,
-            "days end at midnight UTC; the bounds stand under [budget] in config.toml",
+            "days end at midnight UTC; the limits are set under [budget] in config.toml",
         );
     }
     warnings

@@ -174,7 +174,7 @@ mod tests {
             .into_iter()
             .find(|status| status.kind == Kind::Packet)
             .unwrap();
-        assert!(status.problem.unwrap().contains("no place {nonsense} here"));
+        assert!(status.problem.unwrap().contains("unknown placeholder {nonsense}"));
         fs::write(&path, "x".repeat(TEMPLATE_BYTES + 1)).unwrap();
         assert_eq!(
             texts.current(TemplateGroup::Policy).get(Kind::Packet),

@@ -6,15 +6,10 @@ use std::path::Path;
 use longhaul_core::fold::Place;
 use longhaul_store::FileRow;
 
+use super::lines::LINE_BYTES_MAX;
 use super::open::Transcript;
 use super::piece::{Content, Piece};
 use super::pieces::Pieces;
-
-/// Longest line that is parsed, in bytes. For longer ones, only place and digest are kept.
-///
-/// # Source
-/// The largest line seen in real transcripts has 0.9 MB; a message may hold inline images.
-pub const LINE_BYTES_MAX: usize = 8 << 20;
 
 /// Passes the stored lines of a transcript to `see`, in order, until it returns false; skips lines over the bound.
 /// Returns the line after the last stored one.

@@ -15,9 +15,10 @@ use longhaul_core::thread::Source;
 use longhaul_store::FileStat;
 use zstd::stream::read::Decoder;
 
-use super::file::{ASSEMBLED_BYTES_MAX, open_file, too_large};
+use super::file::{ASSEMBLED_BYTES_MAX, too_large};
 use super::records;
 use crate::archive::{Archive, ArchivedReader, ArchivedText};
+use crate::no_follow;
 
 /// Largest window a frame may request, as a power of two: 16 MiB of memory. Codex writes 2 MiB.
 const WINDOW_LOG_MAX: u32 = 24;
@@ -72,7 +73,7 @@ impl Transcript {
             let (stat, lines) = records::read(records, path)?;
             return Ok(Self { stat, compressed: true, layout, medium: Medium::Lines(lines) });
         }
-        let (file, meta) = open_file(path)?;
+        let (file, meta) = no_follow::regular(path)?;
         let stat = FileStat::of(&meta);
         if let Layout::Assembled(assembly) = layout {
             let lines = assemble(assembly, path, &file, meta.len())?;

@@ -10,7 +10,7 @@ pub fn message(role: &str, text: &str) -> Value {
     json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
 }
 
-/// The value at a path such as `choices.0.text`. Panics if there is none: indexing a [`Value`] returns null for any misspelt
+/// The value at a path such as `choices.0.text`. Panics if there is none: indexing a [`Value`] returns null for any misspelled
 /// key, and null equals null.
 pub fn field<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |inner, key| {

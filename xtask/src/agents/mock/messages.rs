@@ -21,7 +21,7 @@ const FULL_TOKENS: u64 = 95_000;
 /// Likewise, for a turn that fills a part of any window.
 pub(in super::super) const PART: &str = "use up a part of the window";
 pub(super) const PART_TOKENS: u64 = 50_000;
-/// The same for a turn that fills the window so far that Claude Code summarises ahead of time.
+/// The same for a turn that fills the window so far that Claude Code summarizes ahead of time.
 pub(in super::super) const MOST: &str = "use up most of the window";
 const MOST_TOKENS: u64 = 150_000;
 const TOKENS: u64 = 1_000;

@@ -86,7 +86,7 @@ impl Frames {
         }
     }
 
-    /// Lets a server of our own end.
+    /// Shuts down a server that we started.
     pub(super) async fn close(self) {
         if let Self::Pipes(pipes) = self {
             let Pipes { mut child, input, output: _output } = *pipes;

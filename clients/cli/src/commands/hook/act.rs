@@ -49,7 +49,7 @@ pub(super) async fn can(hook: &Hook<'_>, stepped: &StepResult) -> bool {
     matches!(timeout_at(until, is_open).await, Ok(Ok(_)) | Err(_))
 }
 
-/// Whether an app server may have the thread open, as far as files show it.
+/// Whether an app server might have the thread open, judging by the files.
 pub(super) fn may(hook: &Hook<'_>) -> bool {
     hook.agent == Agent::Codex && app_server::has_socket()
 }

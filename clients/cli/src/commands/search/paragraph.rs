@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::style::Style;
+use crate::style::{Style, columns};
 
 /// Columns before each line.
 const INDENT: &str = "  ";
@@ -10,7 +10,7 @@ const INDENT: &str = "  ";
 /// Minimum width; a narrower terminal breaks the lines itself.
 const WIDTH_MIN: usize = 20;
 
-/// Wraps the text into indented lines, with the parts at `marked` (bytes, in order) in colour.
+/// Wraps the text into indented lines, with the parts at `marked` (bytes, in order) in color.
 pub(super) fn wrapped(text: &str, marked: &[Range<u64>], style: &Style) -> String {
     let width = usize::from(style.width).saturating_sub(INDENT.len()).max(WIDTH_MIN);
     let mut out = String::new();
@@ -41,7 +41,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Colours the marked parts of a word.
+/// Colors the marked parts of a word.
 fn painted(start: usize, word: &str, marked: &[Range<u64>], style: &Style) -> String {
     let (mut out, mut done) = (String::new(), 0);
     for range in marked {
@@ -60,25 +60,6 @@ fn painted(start: usize, word: &str, marked: &[Range<u64>], style: &Style) -> St
     out + &word[done..]
 }
 
-/// The text, cut to a width.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    if columns(text) <= width {
-        return text.to_owned();
-    }
-    let mut used = 0;
-    let fits = |c: &char| {
-        used += columns(c.encode_utf8(&mut [0; 4]));
-        used < width
-    };
-    text.chars().take_while(fits).collect::<String>() + "…"
-}
-
-/// Width of a text in columns: two for each character of East Asian scripts.
-fn columns(text: &str) -> usize {
-    let wide = |c: &char| matches!(u32::from(*c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0x1_f300..=0x1_f9ff | 0x2_0000..=0x3_fffd);
-    text.chars().count() + text.chars().filter(wide).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,12 +76,6 @@ mod tests {
             .replace(&style.mark("four"), "four");
         assert_eq!(bare, "  one two-three four\n  five six\n");
         assert!(shown.contains(&(style.mark("two") + "-" + &style.mark("three"))), "{shown:?}");
-    }
-
-    #[test]
-    fn wide_characters_count_twice() {
-        assert_eq!(columns("全文"), 4);
-        assert_eq!(cut("全文检索", 5), "全文…");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(super) enum AgentUse {
     View,
     /// It compacted by itself at that point; our record has the history before.
     ByItself,
-    /// It did not: its session has its whole history.
+    /// It did not use the compaction; its session still has the whole history.
     NotAtAll,
 }
 

@@ -4,7 +4,7 @@ use longhaul_protocol::context::Window;
 
 use crate::style::{Style, tokens};
 
-/// One per kind, distinguishable without colour.
+/// One per kind, distinguishable without color.
 const GLYPHS: [char; 11] = ['█', '▓', '▒', '░', '#', '=', '+', 'o', '~', '-', ':'];
 
 /// A kind of content in the window.

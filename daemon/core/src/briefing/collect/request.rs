@@ -164,7 +164,7 @@ fn is_data(line: &str) -> bool {
         || line.contains("\": ")
 }
 
-/// A quarter of the line's digest suffices to recognise it.
+/// A quarter of the line's digest suffices to recognize it.
 fn digest(line: &str) -> u32 {
     u32::try_from(Digest128::of(line.as_bytes()).0 >> 96).unwrap_or_default()
 }

@@ -29,12 +29,12 @@ impl Builder<'_> {
         // A check is listed under CHECKS with its latest outcome.
         let is_check = |seq: u64| commands.checks.iter().any(|check| check.seq == seq);
         for failure in commands.failures.iter().filter(|failure| !is_check(failure.seq)) {
-            let mend = match (&failure.mend, failure.program.as_str()) {
-                (Some(mend), EDIT) => format!("; {mend}"),
-                (Some(mend), _) if failure.text.starts_with(mend.as_str()) => {
+            let repair = match (&failure.repair, failure.program.as_str()) {
+                (Some(repair), EDIT) => format!("; {repair}"),
+                (Some(repair), _) if failure.text.starts_with(repair.as_str()) => {
                     "; worked later".to_owned()
                 }
-                (Some(mend), _) => format!("; then worked: {mend}"),
+                (Some(repair), _) => format!("; then worked: {repair}"),
                 // The report of that turn covers it.
                 (None, EDIT) if failure.turn < now => continue,
                 (None, program) if failure.is_usable => {
@@ -49,8 +49,8 @@ impl Builder<'_> {
                 }
                 (None, _) => String::new(),
             };
-            let text = format!("#{} {}{mend}", failure.seq, failure.text);
-            let is_old = failure.mend.is_some() && failure.turn < now;
+            let text = format!("#{} {}{repair}", failure.seq, failure.text);
+            let is_old = failure.repair.is_some() && failure.turn < now;
             let strength = if is_old { MENDED_STRENGTH } else { 100 };
             let at = (failure.seq, 0);
             self.push(EvidenceKind::FailedCommand, at, (age(failure.turn), strength), text);

@@ -333,7 +333,7 @@ impl<'a> Builder<'a> {
             (census.pushes, if has_only_failed { "pushes that worked" } else { "pushes" }),
         ];
         let list = |is_seen: bool| {
-            let of = kinds.iter().filter(|(is_recognised, _)| *is_recognised == is_seen);
+            let of = kinds.iter().filter(|(is_recognized, _)| *is_recognized == is_seen);
             of.map(|(_, what)| *what).collect::<Vec<&str>>().join(", ")
         };
         let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
@@ -365,5 +365,5 @@ fn is_settled(commands: &Commands, output: &SeenOutput, is_newest: bool) -> bool
         return false;
     }
     let failure = commands.failures.iter().find(|it| it.seq == output.seq);
-    failure.map_or(!is_newest, |failure| failure.mend.is_some() || failure.is_usable)
+    failure.map_or(!is_newest, |failure| failure.repair.is_some() || failure.is_usable)
 }

@@ -38,17 +38,12 @@ pub(super) fn header(inputs: &ViewInputs<'_>) -> Vec<String> {
 /// Changed files, newest first.
 pub(super) fn changed(inputs: &ViewInputs<'_>) -> Vec<ChangedFile> {
     let all = inputs.state.files.newest().into_iter();
-    let changed = all.filter(|(key, file)| file.state.is_change() && !is_scratch(key));
+    let changed = all.filter(|(key, file)| file.state.is_change() && !paths::is_scratch_file(key));
     let line = |(key, file): (&str, &File)| ChangedFile {
         path: shown_path(inputs, key, file).to_owned(),
         words: file_words(inputs, key, file),
     };
     changed.map(line).collect()
-}
-
-/// Whether a file is temporary: directly in `/tmp`, not in a worktree below it.
-fn is_scratch(key: &str) -> bool {
-    key.strip_prefix("/tmp/").is_some_and(|name| !name.contains('/'))
 }
 
 /// The state of a file, the number of changes, and its state on disk.
@@ -81,7 +76,7 @@ fn standing_words(
     }
 }
 
-/// Commands with an effect that are no checks, newest first, with their outcomes.
+/// Commands that have an effect and are not checks, newest first, with their outcomes.
 pub(super) fn ran(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
     let commands = inputs.state.commands.newest();
     // Answers in a dialog are shown among the person's words.

@@ -67,7 +67,7 @@ const REFUSALS: [&str; 29] = [
 ];
 
 /// Checks `summary` of a history of `before` tokens; `prompt` is what the model was asked, `known` the text of
-/// the conversation. Whether it concerns this conversation is no reason for rejection: see [`is_doubtful`].
+/// the conversation. Whether it concerns this conversation is not a reason for rejection: see [`is_doubtful`].
 pub fn refuse(summary: &str, prompt: &str, known: &[&str], before: u64) -> Result<(), Refusal> {
     let own = without_echo(summary, prompt);
     let letters = own.chars().filter(|c| c.is_alphanumeric()).count();

@@ -74,7 +74,7 @@ fn mid_turn_puts_fresh_context_before_the_last_request_and_the_summary_last() {
 }
 
 #[test]
-fn an_unanswered_request_is_not_summarised_and_comes_last() {
+fn an_unanswered_request_is_not_summarized_and_comes_last() {
     let mut items = session();
     items.extend([user("third"), user("and fourth")]);
     let raw = raw(&items);

@@ -16,8 +16,8 @@ use crate::memory::span::spans;
 use crate::redact::MARKER;
 use crate::rollout::shell::{self, Command, Substitutions};
 use programs::{
-    ScriptSource, downloaded, is_decoder, is_fetcher, is_interpreter, program, runs_from,
-    written_by,
+    ScriptSource, downloaded, fetches_from_elsewhere, is_decoder, is_interpreter, program,
+    runs_from, written_by,
 };
 
 /// Maximum nesting of scripts; deeper ones are hazardous.
@@ -135,7 +135,7 @@ impl Flow {
 
     /// Records what the command downloads or decodes.
     fn note(&mut self, command: &Command, words: &[&str]) {
-        let brings = is_fetcher(words) || is_decoder(words);
+        let brings = fetches_from_elsewhere(words) || is_decoder(words);
         let files = downloaded(words);
         self.is_printed |= brings;
         let keep = |flow: &mut Self, file: &str| {
@@ -160,7 +160,7 @@ fn prints_foreign(script: &str) -> bool {
     let commands = shell::commands(&lifted.script);
     commands.iter().any(|command| {
         let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-        is_fetcher(&words) || is_decoder(&words)
+        fetches_from_elsewhere(&words) || is_decoder(&words)
     }) || lifted.inner.iter().any(|inner| prints_foreign(inner))
 }
 

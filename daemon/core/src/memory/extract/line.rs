@@ -4,7 +4,8 @@
 //! [`bare`] is the part that does the work; [`family`] is what several such lines have in common.
 
 use super::hazard;
-use crate::rollout::shell::{CommandPart, Joint, is_assignment, parts};
+use crate::paths;
+use crate::rollout::shell::{CommandPart, Joint, is_assignment, is_shell, parts, program_name};
 
 /// Maximum bytes of a useful line.
 const LINE_BYTES_MAX: usize = 200;
@@ -102,27 +103,9 @@ const ORDINARY: &[&str] = &[
 
 /// Pieces that tie a line to one moment, place or text.
 const PARTICULAR: &[&str] = &[
-    "<<",
-    " -c '",
-    " -c \"",
-    "node -e",
-    "perl -",
-    "sed -i",
-    "$(",
-    "`",
-    "/tmp/",
-    "/var/folders/",
-    "\\temp\\",
-    "/temp/",
-    "scratch",
-    "$?",
-    "import ",
-    "; do ",
-    "; then ",
+    "<<", " -c '", " -c \"", "node -e", "perl -", "sed -i", "$(", "`", "scratch", "$?", "import ",
+    "; do ", "; then ",
 ];
-
-/// Programs that run an argument as a script.
-const SHELLS: &[&str] = &["bash", "sh", "zsh", "powershell", "pwsh", "cmd"];
 
 /// The line without its `cd`, output filters and trailing `echo`; `None` if nothing is left.
 pub(crate) fn bare(line: &str) -> Option<String> {
@@ -185,13 +168,16 @@ pub(crate) fn is_useful(bare: &str) -> bool {
     };
     let wraps = |part: &str| {
         let second = part.split_whitespace().nth(1).unwrap_or_default();
-        SHELLS.contains(&program(part).trim_end_matches(".exe")) && second.starts_with(['-', '/'])
+        let program = program_name(&program(part));
+        let is_other = matches!(program.as_str(), "powershell" | "pwsh" | "cmd");
+        (is_shell(&program) || is_other) && second.starts_with(['-', '/'])
     };
     let does_nothing_new =
         |part: &str| asks(part) || wraps(part) || ORDINARY.contains(&program(part).as_str());
     bare.len() <= LINE_BYTES_MAX
         && !hazard::is_hazardous(bare)
         && !PARTICULAR.iter().any(|piece| lower.contains(piece))
+        && !names_temporary(bare)
         && !lower.split(|c: char| !c.is_alphanumeric()).any(is_mark)
         && !parts(bare).iter().all(|part| does_nothing_new(part.text))
 }
@@ -217,6 +203,15 @@ pub(crate) fn step(line: &str) -> Option<String> {
         ["git", "push", ..] if !hazard::is_hazardous(&bare) => Some("git push".to_owned()),
         _ => is_useful(&bare).then_some(bare),
     }
+}
+
+/// Whether a word, or the value of an option, is in a temporary folder.
+fn names_temporary(line: &str) -> bool {
+    let ends = |c: char| c.is_whitespace() || "=:'\"()<>".contains(c);
+    let is_device = |word: &str| word.starts_with("/dev/");
+    line.split_whitespace()
+        .chain(line.split(ends))
+        .any(|word| paths::is_temporary(word) && !is_device(word))
 }
 
 /// Whether a token identifies one moment or object: a long number, a hash.

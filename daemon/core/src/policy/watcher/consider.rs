@@ -84,8 +84,7 @@ impl Run<'_, '_> {
         self.decided = Some((situation, decision));
     }
 
-    /// Notifies once per tier, and again after growth (defect 7.13.4: at every turn, with or without a
-    /// boundary).
+    /// Notifies once per tier, and again after growth.
     fn notify(&mut self, situation: &Situation, decision: &Decision) {
         let Some(tier) = decision.tier else { return };
         let needed = growth_needed(situation, tier == Tier::Emergency);

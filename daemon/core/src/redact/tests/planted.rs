@@ -76,8 +76,8 @@ fn contexts(line: &str) -> Vec<(&'static str, String)> {
     vec![
         ("plain", format!("It said: {line} and went on.")),
         ("line", format!("first\n{line}\nlast")),
-        ("coloured", format!("\u{1b}[1;32m{line}\u{1b}[0m done")),
-        ("coloured, as text", format!(r"\u001b[36m{line}\u001b[0m")),
+        ("colored", format!("\u{1b}[1;32m{line}\u{1b}[0m done")),
+        ("colored, as text", format!(r"\u001b[36m{line}\u001b[0m")),
         ("escaped", format!(r"one\n{line}\ttwo")),
         ("JSON", in_json.clone()),
         ("JSON in JSON", format!("{{\"arguments\":{}}}", json(&in_json))),

@@ -1,4 +1,4 @@
-//! Text as a person sees it: colours, escapes, wrapped lines, and the borders of tokens in it.
+//! Text as a person sees it: colors, escapes, wrapped lines, and the borders of tokens in it.
 
 use super::specimens::{check_each, noise};
 use crate::redact::{MARKER, redact};
@@ -9,7 +9,7 @@ const WIDE: &str = "the deployment printed this long line before";
 #[test]
 fn a_token_begins_and_ends_at_a_border() {
     check_each(&[
-        // Colours whose escape characters were lost.
+        // Colors whose escape characters were lost.
         "[32m«ghp_{an:36}»[0m",
         "[1;32m«ghp_{an:36}»[0m",
         "x%3D«ghp_{an:36}»",

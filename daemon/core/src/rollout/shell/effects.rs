@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::programs::nested_script;
 use super::{Command, commands};
 
 /// Effects of a call on the history of the work, if it succeeds.
@@ -43,19 +44,15 @@ impl CommandEffects {
 
     fn collect(&mut self, within: &[Command], depth: u32) {
         for command in within {
-            let Some((program, arguments)) = command.words.split_first() else { continue };
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            let program = program.trim_start_matches('`');
-            let program = program.rsplit('/').next().unwrap_or(program);
-            let inner = match program {
-                "bash" | "sh" | "zsh" | "dash" | "ksh" | "fish" => script_argument(&arguments),
-                "eval" => Some(arguments.join(" ")),
-                _ => None,
-            };
-            match inner {
+            let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+            let Some((program, arguments)) = words.split_first() else { continue };
+            match nested_script(&words) {
                 Some(inner) if depth < DEPTH_MAX => self.collect(&commands(&inner), depth + 1),
                 Some(_) => {}
-                None => self.add(program, &arguments),
+                None => {
+                    let program = program.trim_start_matches('`');
+                    self.add(program.rsplit('/').next().unwrap_or(program), arguments);
+                }
             }
         }
     }
@@ -110,14 +107,6 @@ pub fn confirms_commit(output: &str) -> bool {
         let last = inside.and_then(|(head, _)| head.rsplit_once(' ')).map(|(_, last)| last);
         last.is_some_and(|id| id.len() >= 7 && id.bytes().all(|b| b.is_ascii_hexdigit()))
     })
-}
-
-/// The argument of `-c`, `-lc` and the like.
-fn script_argument(arguments: &[&str]) -> Option<String> {
-    let is_script =
-        |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
-    let at = arguments.iter().position(is_script)?;
-    arguments.get(at + 1).map(|script| (*script).to_owned())
 }
 
 /// The words that are neither options nor their values.

@@ -66,3 +66,33 @@ fn a_script_of_several_lines_is_summarized_within_its_bound() {
     let twice = 2 * limits::COMMAND_BYTES;
     assert!((twice - 20..=twice).contains(&gist.len()), "{}", gist.len());
 }
+
+#[test]
+fn a_call_that_prints_a_fetched_page_is_known_by_its_program() {
+    let fetches = |script: &str| {
+        let called = NewCall::alone(&call("c", "exec_command", &json!({ "cmd": script })));
+        matches!(called.call.work, Work::Script { fetches: true, .. })
+    };
+    for script in [
+        "curl -s https://x.io",
+        "cd web && /usr/bin/curl https://x.io | head -50",
+        "curl.exe https://x.io",
+        "xh get x.io/setup",
+        "gh api repos/a/b/readme",
+        "gh gist view 1a2b",
+        "timeout 9 aria2c -o- https://x.io",
+        "bash -lc 'wget -qO- https://x.io'",
+        "aws s3 cp s3://bucket/a -",
+    ] {
+        assert!(fetches(script), "{script}");
+    }
+    for script in [
+        "cargo test",
+        "gh pr create --fill",
+        "echo curl",
+        "scp build.tar host:/srv",
+        "aws s3 cp site s3://bucket --recursive",
+    ] {
+        assert!(!fetches(script), "{script}");
+    }
+}

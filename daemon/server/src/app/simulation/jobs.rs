@@ -1,4 +1,5 @@
-//! Jobs that are claimed, run and settled in separate steps, by the daemon and by others that believe to be it.
+//! Jobs that are claimed, run and settled in separate steps, by the daemon and by others that believe they are the
+//! daemon.
 
 use std::sync::Arc;
 

@@ -6,13 +6,12 @@
 //! references, the repository is not inspected.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use crate::no_follow;
 
 /// Maximum bytes of a file with one path.
 const PATH_BYTES: u64 = 8 * 1_024;
@@ -36,18 +35,14 @@ impl Places {
         let dot = root.join(".git");
         let git_dir = match fs::metadata(&dot).ok()?.is_dir() {
             true => dot.canonicalize().ok()?,
-            false => {
-                let named = path_in(&dot)?;
-                let named = named.as_bytes().strip_prefix(b"gitdir: ")?;
-                root.join(OsStr::from_bytes(named)).canonicalize().ok()?
-            }
+            false => named_git_dir(&root)?.canonicalize().ok()?,
         };
         let shared = match path_in(&git_dir.join("commondir")) {
             Some(named) => git_dir.join(named).canonicalize().ok()?,
             None => git_dir.clone(),
         };
         let places = Self { root, git_dir, shared };
-        let is_own = places.has_own_git_dir(&dot) && places.has_own_shared();
+        let is_own = places.has_own_git_dir() && places.has_own_shared();
         is_own.then_some(places)
     }
 
@@ -59,13 +54,8 @@ impl Places {
         std::iter::once(&self.root).chain(outside).map(PathBuf::as_path)
     }
 
-    fn has_own_git_dir(&self, dot: &Path) -> bool {
-        if self.git_dir.starts_with(&self.root) {
-            return true;
-        }
-        let back = path_in(&self.git_dir.join("gitdir"));
-        let back = back.and_then(|named| self.git_dir.join(named).canonicalize().ok());
-        if back.is_some_and(|back| back == dot) {
+    fn has_own_git_dir(&self) -> bool {
+        if self.git_dir.starts_with(&self.root) || names_worktree(&self.git_dir, &self.root) {
             return true;
         }
         let around = self.root.parent().and_then(Self::of);
@@ -83,13 +73,22 @@ impl Places {
     }
 }
 
-/// The only line of a small regular file; reading a pipe in its place would not end.
+/// The folder that the `.git` file of a working tree names. Anyone can write such a file, so it proves nothing.
+pub(crate) fn named_git_dir(root: &Path) -> Option<PathBuf> {
+    let named = path_in(&root.join(".git"))?;
+    Some(root.join(OsStr::from_bytes(named.as_bytes().strip_prefix(b"gitdir: ")?)))
+}
+
+/// Whether git's folder of a linked worktree names `root`, a real path, as its working tree.
+pub(crate) fn names_worktree(git_dir: &Path, root: &Path) -> bool {
+    let back = path_in(&git_dir.join("gitdir"));
+    let back = back.and_then(|named| git_dir.join(named).canonicalize().ok());
+    back.is_some_and(|back| back == root.join(".git"))
+}
+
+/// The only line of a small regular file.
 fn path_in(path: &Path) -> Option<OsString> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
+    let (file, _) = no_follow::regular(path).ok()?;
     let mut bytes = Vec::new();
     file.take(PATH_BYTES).read_to_end(&mut bytes).ok()?;
     while matches!(bytes.last(), Some(b'\n' | b'\r')) {

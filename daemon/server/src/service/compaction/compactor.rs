@@ -162,7 +162,7 @@ fn account(
     if replacement.strategy.asks() && fold.checkpoint().compactions > 0 {
         warnings.push(Notice::new(
             "accuracy",
-            "this thread was summarised more than once; consider starting a new one",
+            "this thread was summarized more than once; consider starting a new one",
         ));
     }
     warnings.extend(replacement.notices);

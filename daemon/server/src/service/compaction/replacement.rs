@@ -98,7 +98,7 @@ pub(super) fn pins_notice(incomplete: usize) -> Option<Notice> {
         1 => "1 pinned text does".to_owned(),
         more => format!("{more} pinned texts do"),
     };
-    let message = format!("{texts} not fit whole into the view; a larger max_tokens makes room");
+    let message = format!("{texts} not fit completely in the view; a larger max_tokens makes room");
     Some(Notice::new("pins_incomplete", message))
 }
 

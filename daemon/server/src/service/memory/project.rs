@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::memory::place;
 
-/// Maximum bytes of a `.git` file to read.
-const POINTER_BYTES_MAX: u64 = 4_096;
+use crate::sandbox::git::{named_git_dir, names_worktree};
 
 /// The root of the repository that contains `cwd`; for a worktree, that of the main repository. `None` without a
 /// repository, or if it no longer exists.
@@ -22,34 +21,23 @@ pub(crate) fn project_or_folder(cwd: &str) -> String {
     project_of(cwd).unwrap_or_else(|| place::project(cwd))
 }
 
+/// The root of the repository whose working tree begins at `folder`.
 fn root_at(folder: &Path) -> Option<PathBuf> {
-    let git = folder.join(".git");
-    let found = std::fs::symlink_metadata(&git).ok()?;
-    if found.is_dir() {
+    let found = std::fs::symlink_metadata(folder.join(".git")).ok()?;
+    if found.is_dir() || found.is_symlink() {
         return Some(folder.to_owned());
     }
-    if !found.is_file() || found.len() > POINTER_BYTES_MAX {
-        return None;
-    }
-    let pointer = std::fs::read_to_string(&git).ok()?;
-    let target = folder.join(pointer.trim().strip_prefix("gitdir:")?.trim());
-    Some(main_repository(&git, &target).unwrap_or_else(|| folder.to_owned()))
+    let git_dir = named_git_dir(folder)?;
+    Some(main_repository(folder, &git_dir).unwrap_or_else(|| folder.to_owned()))
 }
 
-/// The repository whose worktree `git`, a `.git` file, claims to be: `target` is `<root>/.git/worktrees/<name>`.
-/// Anyone can write such a file to join two projects. So the claim counts only if the repository confirms it: the
-/// worktree's `gitdir` must lead back to the same file. A submodule is a separate project.
-fn main_repository(git: &Path, target: &Path) -> Option<PathBuf> {
-    let target = target.canonicalize().ok()?;
-    let worktrees = target.parent().filter(|folder| folder.ends_with(".git/worktrees"))?;
+/// The repository that `folder` is a linked worktree of, if that repository confirms it: `git_dir` is
+/// `<root>/.git/worktrees/<name>`. A submodule is a separate project.
+fn main_repository(folder: &Path, git_dir: &Path) -> Option<PathBuf> {
+    let git_dir = git_dir.canonicalize().ok()?;
+    let worktrees = git_dir.parent().filter(|folder| folder.ends_with(".git/worktrees"))?;
     let root = worktrees.ancestors().nth(2)?;
-    let link = target.join("gitdir");
-    let found = std::fs::symlink_metadata(&link).ok()?;
-    if !found.is_file() || found.len() > POINTER_BYTES_MAX {
-        return None;
-    }
-    let back = target.join(std::fs::read_to_string(&link).ok()?.trim());
-    (back.canonicalize().ok()? == git.canonicalize().ok()?).then(|| root.to_owned())
+    names_worktree(&git_dir, &folder.canonicalize().ok()?).then(|| root.to_owned())
 }
 
 #[cfg(test)]
@@ -111,5 +99,26 @@ mod tests {
             assert_eq!(project_of(&forged.display().to_string()), own, "{target}");
         }
         assert_eq!(project_of(&tree.display().to_string()), Some(victim.display().to_string()));
+    }
+
+    #[test]
+    fn a_linked_git_folder_is_a_project_of_its_own() {
+        let temp = tempfile::tempdir().unwrap();
+        let temp = temp.path().canonicalize().unwrap();
+        let (around, inner) = (temp.join("around"), temp.join("around/inner"));
+        std::fs::create_dir_all(around.join(".git")).unwrap();
+        std::fs::create_dir_all(temp.join("elsewhere/.git/worktrees/tree")).unwrap();
+        std::fs::create_dir_all(&inner).unwrap();
+        // The link leads to the `.git` file of another repository's worktree, which that repository confirms.
+        let (tree, entry) = (temp.join("tree"), temp.join("elsewhere/.git/worktrees/tree"));
+        std::fs::create_dir_all(&tree).unwrap();
+        std::fs::write(tree.join(".git"), format!("gitdir: {}\n", entry.display())).unwrap();
+        std::fs::write(entry.join("gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+        for target in [temp.join("elsewhere/.git"), tree.join(".git")] {
+            std::os::unix::fs::symlink(&target, inner.join(".git")).unwrap();
+            let own = Some(inner.display().to_string());
+            assert_eq!(project_of(&inner.display().to_string()), own, "{}", target.display());
+            std::fs::remove_file(inner.join(".git")).unwrap();
+        }
     }
 }

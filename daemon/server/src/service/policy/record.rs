@@ -38,7 +38,7 @@ pub(super) fn row_of(
     decision: &Decision,
     in_force: &str,
 ) -> (DecisionRow, String) {
-    // Names, numbers and lists: serialising them to memory cannot fail.
+    // Names, numbers and lists: serializing them to memory cannot fail.
     let settings = serde_json::to_string(policy).unwrap_or_default();
     let record = DecisionRecord { situation: situation.clone(), decision: decision.clone() };
     let row = DecisionRow {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use longhaul_core::rollout::records::{MessageRecords, Record, RecordFolders, SessionRecords};
 use longhaul_store::FileStat;
 
-use super::super::file::open_file;
 use super::StoredSession;
+use crate::no_follow;
 
 /// Maximum records of one session; more are ignored.
 const RECORDS_MAX: usize = 200_000;
@@ -127,6 +127,6 @@ fn record(path: &Path, bytes_max: u64) -> io::Result<Option<Record>> {
 
 fn bytes_of(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_file(path)?.0.take(bytes_max).read_to_end(&mut bytes)?;
+    no_follow::regular(path)?.0.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

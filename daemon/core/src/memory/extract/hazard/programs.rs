@@ -1,45 +1,10 @@
 //! Classifies programs: those that download or decode, and those that run scripts.
 
-const FETCHERS: &[&str] = &[
-    "curl",
-    "wget",
-    "wget2",
-    "fetch",
-    "http",
-    "https",
-    "xh",
-    "aria2c",
-    "lynx",
-    "w3m",
-    "links",
-    "nc",
-    "ncat",
-    "netcat",
-    "socat",
-    "scp",
-    "sftp",
-    "ftp",
-    "tftp",
-    "iwr",
-    "irm",
-    "invoke-webrequest",
-    "invoke-restmethod",
-    "start-bitstransfer",
-    "bitsadmin",
-    "certutil",
-];
+pub(super) use crate::rollout::shell::program_name as name;
+use crate::rollout::shell::{self, is_fetcher_by_name, is_shell, takes_script};
 
-/// Programs that run a script from a file, an argument or standard input.
+/// Programs other than shells that run a script from a file, an argument or standard input.
 const INTERPRETERS: &[&str] = &[
-    "sh",
-    "bash",
-    "zsh",
-    "dash",
-    "ksh",
-    "ash",
-    "fish",
-    "csh",
-    "tcsh",
     "python",
     "pypy",
     "perl",
@@ -139,19 +104,6 @@ pub(super) enum ScriptSource {
     File,
 }
 
-/// The program's name in lower case (for Windows), without folder, extension and version.
-pub(super) fn name(word: &str) -> String {
-    let last = word.rsplit(['/', '\\']).next().unwrap_or(word).to_ascii_lowercase();
-    let bare = last.strip_suffix(".exe").unwrap_or(&last);
-    let unversioned = bare.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    match unversioned {
-        "python" | "pypy" | "perl" | "ruby" | "php" | "node" | "lua" | "pip" => {
-            unversioned.to_owned()
-        }
-        _ => bare.to_owned(),
-    }
-}
-
 /// The first word without its folder.
 pub(super) fn program<'a>(words: &[&'a str]) -> &'a str {
     let first = words.first().copied().unwrap_or_default();
@@ -159,13 +111,15 @@ pub(super) fn program<'a>(words: &[&'a str]) -> &'a str {
 }
 
 pub(super) fn is_interpreter(word: &str) -> bool {
-    INTERPRETERS.contains(&name(word).as_str())
+    is_shell(word) || INTERPRETERS.contains(&name(word).as_str())
 }
 
 pub(super) fn is_distinctive(word: &str) -> bool {
     let name = name(word);
-    let known = [DISTINCTIVE, FETCHERS, INTERPRETERS, CARRIERS];
-    known.iter().any(|programs| programs.contains(&name.as_str()))
+    let known = [DISTINCTIVE, INTERPRETERS, CARRIERS];
+    is_shell(&name)
+        || is_fetcher_by_name(&name)
+        || known.iter().any(|programs| programs.contains(&name.as_str()))
 }
 
 /// Whether the program runs a command line among its arguments.
@@ -173,19 +127,13 @@ pub(super) fn is_carrier(words: &[&str]) -> bool {
     words.first().is_some_and(|word| CARRIERS.contains(&name(word).as_str()))
 }
 
-/// Whether the command downloads from another machine.
-pub(super) fn is_fetcher(words: &[&str]) -> bool {
-    let Some((first, rest)) = words.split_first() else { return false };
-    let name = name(first);
-    let fetches = match name.as_str() {
-        "gh" => matches!(rest, ["api", ..] | ["gist", "view", ..] | ["release", "download", ..]),
-        "aws" | "gsutil" => rest.contains(&"cp"),
-        known => FETCHERS.contains(&known),
-    };
+/// Whether the command downloads from another machine, and not only from this one.
+pub(super) fn fetches_from_elsewhere(words: &[&str]) -> bool {
+    let rest = words.get(1..).unwrap_or_default();
     let (local, others): (Vec<&str>, Vec<&str>) =
         rest.iter().copied().partition(|word| is_of_this_machine(word));
     let is_elsewhere = |word: &&str| !word.starts_with('-') && word.contains('.');
-    fetches && (local.is_empty() || others.iter().any(is_elsewhere))
+    shell::is_fetcher(words) && (local.is_empty() || others.iter().any(is_elsewhere))
 }
 
 fn is_of_this_machine(address: &str) -> bool {
@@ -225,12 +173,12 @@ pub(super) fn runs_from<'a>(words: &[&'a str]) -> (ScriptSource, Vec<&'a str>) {
             return (ScriptSource::Input, Vec::new());
         }
         "." | "source" => return (ScriptSource::File, rest.to_vec()),
-        known if !INTERPRETERS.contains(&known) => return (ScriptSource::Nothing, Vec::new()),
+        known if !is_interpreter(known) => return (ScriptSource::Nothing, Vec::new()),
         _ => {}
     }
-    let is_shell = name.ends_with("sh") && name != "pwsh";
+    let is_shell = is_shell(&name);
     let is_code = |word: &&str| match is_shell {
-        true => word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'),
+        true => takes_script(word),
         false => CODE_OPTIONS.contains(&word.to_ascii_lowercase().as_str()),
     };
     if let Some(at) = rest.iter().position(is_code) {
@@ -266,7 +214,7 @@ pub(super) fn runs_from<'a>(words: &[&'a str]) -> (ScriptSource, Vec<&'a str>) {
 
 /// Files that a download saves to, named by its options or after its URL.
 pub(super) fn downloaded(words: &[&str]) -> Vec<String> {
-    if !is_fetcher(words) {
+    if !fetches_from_elsewhere(words) {
         return Vec::new();
     }
     let name = name(words[0]);

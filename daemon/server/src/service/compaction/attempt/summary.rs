@@ -59,7 +59,7 @@ impl Attempt<'_> {
         items_read.retain(|items_read| !self.is_dropped(items_read, seqs));
         let split = Split::of(items_read);
         if split.is_empty() {
-            return Err(RungFailure::named("nothing_to_summarise"));
+            return Err(RungFailure::named("nothing_to_summarize"));
         }
         let known = self.known(&split);
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -198,7 +198,7 @@ impl Attempt<'_> {
     fn is_dropped(&self, items_read: &ClassifiedItem<'_>, seqs: &[u64]) -> bool {
         let is_message = matches!(items_read.class, Class::Request | Class::Assistant);
         let seq = seqs.get(items_read.at).copied();
-        // Checked by line only: a dropped phrase is no reason to remove the whole message.
+        // Checked by line only: a dropped phrase is not a reason to remove the whole message.
         is_message && seq.is_some() && self.input.choices().hides("", seq)
     }
 

@@ -19,7 +19,7 @@ use super::bounds::{self, EvictionFacts};
 use super::reading::{self, NewPart, ReadOutcome, Tail};
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use super::{forgetting, publishing, redacting, upkeep};
-use crate::archive::ForgottenThreads;
+use crate::archive::{ArchivedText, ForgottenThreads};
 use crate::heap;
 use crate::ingest::{Compared, Ingest, Walk, compare};
 use crate::service::error::ServiceError;
@@ -290,6 +290,7 @@ impl Archiver {
         let tail = match index.packs.last_piece(known.id).await? {
             Some(last) => {
                 let text = self.shared.archive.text(index, known.clone()).await?;
+                let pack = last.pack;
                 let read = move || {
                     let mut chunk = vec![0; usize::try_from(last.bytes).unwrap_or(0)];
                     let count = text.read_at(last.offset, &mut chunk)?;
@@ -303,9 +304,11 @@ impl Archiver {
                 match tokio::task::spawn_blocking(read).await? {
                     Ok(tail) => tail,
                     Err(error) => {
-                        tracing::warn!(path = file.path, %error, "an archived text cannot be continued and is archived again");
-                        index.transcripts.replace(&known).await?;
-                        self.shared.hints.hint(&file.path);
+                        tracing::warn!(path = file.path, %error, "an archived text cannot be continued");
+                        if ArchivedText::is_damage(&error) {
+                            // Repairs the pack, and has the transcripts in it archived again.
+                            upkeep::check_if_there(&self.shared, index, pack).await?;
+                        }
                         return Ok(None);
                     }
                 }

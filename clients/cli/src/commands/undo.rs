@@ -31,10 +31,10 @@ use reach::AgentUse;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul undo                                    the last compaction of the newest thread of this folder
+  longhaul undo                                  the last one, of the newest thread
   longhaul compaction list
   longhaul undo 0199a213
-  longhaul undo 0199a213 --json | jq .history      print the old history")]
+  longhaul undo 0199a213 --json | jq .history    print the old history")]
 pub(crate) struct UndoArgs {
     /// Id of the compaction, or a unique prefix; without it, the thread's last one that is not undone
     compaction: Option<String>,

@@ -92,7 +92,10 @@ mod tests {
                 format!("cd {root} && cat MEMORY.md skills/a/SKILL.md"),
                 vec![UsageKind::MemoryMd, UsageKind::Skills],
             ),
-            (format!("(cd {root}/skills && ls) ; cat {root}/../other/MEMORY.md"), vec![]),
+            (
+                format!("(cd {root}/skills && ls) ; cat {root}/../other/MEMORY.md"),
+                vec![UsageKind::Skills],
+            ),
             (format!("pushd {root} && cat raw_memories.md"), vec![UsageKind::RawMemories]),
             ("cat MEMORY.md".into(), vec![]),
         ] {

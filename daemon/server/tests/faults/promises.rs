@@ -356,7 +356,7 @@ fn orphans(place: &Place) -> Vec<String> {
             }
             "run" => name.ends_with(".lock"),
             "archive" => {
-                let known = ["index.db", "index.db.seal", "forgotten"];
+                let known = ["index.db", "index.db.seal", "forgotten", "forgotten.copy"];
                 known.contains(&name) || name.ends_with(".pack")
             }
             _ if folder.starts_with("memory.d/g") => {

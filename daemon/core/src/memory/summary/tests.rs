@@ -133,8 +133,7 @@ fn a_summary_lists_each_part_under_its_heading() {
     assert_eq!(summary(&book, page, HERE, 5_000), expected);
     let framed = format!("<longhaul_memory>\n{expected}</longhaul_memory>\n");
     assert_eq!(injection(&book, page, HERE, 5_000), framed);
-    let nowhere = Scope { project: Some("/w/none"), cwd: None };
-    assert_eq!(injection(&Handbook::default(), page, nowhere, 5_000), "");
+    assert_eq!(injection(&Handbook::default(), page, Scope::default(), 5_000), "");
 }
 
 #[test]

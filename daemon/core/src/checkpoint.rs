@@ -107,3 +107,47 @@ impl Checkpoint {
 fn is_zero(tokens: &u64) -> bool {
     *tokens == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(seq: u64) -> OutputRef {
+        OutputRef { seq, tokens: 7 }
+    }
+
+    #[test]
+    fn the_latest_failure_of_each_command_is_kept_within_the_bound() {
+        let mut state = Checkpoint::default();
+        for seq in 0..20 {
+            state.push_failure(output(seq), &format!("make {}", seq % 10), "error: x");
+            assert!(state.errors.len() <= limits::ERRORS);
+        }
+        state.push_failure(output(20), "make 8", "error: y");
+        state.resolve_failure("make 9");
+        let kept: Vec<_> = state.errors.iter().map(|it| (&*it.what, it.seq, it.resolved)).collect();
+        let expected = [("make 6", 16, false), ("make 7", 17, false), ("make 9", 19, true)];
+        assert_eq!(kept[..kept.len() - 1], expected);
+        assert_eq!(kept[kept.len() - 1], ("make 8", 20, false));
+    }
+
+    #[test]
+    fn the_last_notes_are_kept_within_the_bound() {
+        let mut state = Checkpoint::default();
+        for seq in 0..20 {
+            state.push_note(seq, " done ");
+        }
+        let seqs: Vec<_> = state.notes.iter().map(|note| note.seq).collect();
+        assert_eq!(seqs, (20 - limits::NOTES as u64..20).collect::<Vec<_>>());
+        assert_eq!(state.notes[0].text, "done");
+    }
+
+    #[test]
+    fn a_saved_checkpoint_keeps_the_size_of_a_failures_output() {
+        let mut state = Checkpoint::default();
+        state.push_failure(output(3), "make", "error: x");
+        state.push_failure(OutputRef { seq: 4, tokens: 0 }, "ls", "error: y");
+        let saved = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<Checkpoint>(&saved).unwrap(), state);
+    }
+}

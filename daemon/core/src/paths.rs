@@ -111,7 +111,7 @@ mod tests {
             "/var/folders/x1/T/a.py",
             "/var/tmp/a.py",
             "/dev/shm/a.py",
-            "C:/Users/me/AppData/Local/Temp/x/a.py",
+            "C:/w/AppData/Local/Temp/x/a.py",
             "c:\\users\\me\\appdata\\local\\temp\\a.py",
             "/tmp/claude-1000/-w-app/1a2b/scratchpad/a.py",
         ] {

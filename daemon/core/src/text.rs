@@ -279,6 +279,9 @@ mod tests {
     #[test]
     fn one_line_folds_white_space() {
         assert_eq!(one_line(" a\n\n b\tc\u{0} "), "a b c");
+        assert_eq!(one_line("é\u{a0}x\u{80}y\u{2003}z"), "é x y z");
+        assert_eq!(one_line("x\u{80}y"), "x y");
+        assert_eq!(one_line("x\u{a0}y"), "x y");
         assert!(matches!(one_line("plain words"), Cow::Borrowed("plain words")));
         assert_eq!(one_line_cut("ab \u{0}\u{0}", 2), "ab", "the rest is blank");
         assert_eq!(one_line_cut("abc d", 3), "…");

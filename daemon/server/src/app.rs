@@ -38,7 +38,7 @@ use crate::rpc::{self, TableError};
 use crate::service::reload::Reload;
 use crate::service::{DATABASE, DaemonServices, Deps, Services};
 use crate::shutdown::{Shutdown, watch_signals};
-use crate::socket::bind::{BindError, Bound, Claim};
+use crate::socket::bind::{BindError, BoundSocket, Claim};
 use crate::socket::{self, Bounds, Server};
 use crate::systemd::{self, TakenSockets};
 use work::OwnWork;
@@ -80,9 +80,9 @@ pub type TaskFailure = Box<dyn std::error::Error + Send + Sync>;
 /// The resources that only one daemon may have.
 pub struct ExclusiveResources {
     /// The person's socket. Declared first, so that it is released before the state folder.
-    pub socket: Bound,
+    pub socket: BoundSocket,
     /// The agents' socket; `None` if it cannot be created, and then agents are not served.
-    pub agents: Option<Bound>,
+    pub agents: Option<BoundSocket>,
     state: Arc<Lock>,
     shutdown: Shutdown,
     /// Triggers the switch at a signal.
@@ -112,9 +112,11 @@ pub async fn listen(config: &Config) -> Result<ExclusiveResources, AppError> {
     let state = Arc::new(state.await?);
     let TakenSockets { person, agents } = systemd::take_sockets().map_err(AppError::Systemd)?;
     let (socket, agents) = match (person, agents) {
-        (Some(person), Some(agents)) => (Bound::adopt(person), Some(Bound::adopt(agents))),
+        (Some(person), Some(agents)) => {
+            (BoundSocket::adopt(person), Some(BoundSocket::adopt(agents)))
+        }
         (Some(person), None) => {
-            let socket = Bound::adopt(person);
+            let socket = BoundSocket::adopt(person);
             let agents = bind_agents_beside(&socket.path, &state);
             (socket, agents)
         }
@@ -127,13 +129,13 @@ pub async fn listen(config: &Config) -> Result<ExclusiveResources, AppError> {
     Ok(ExclusiveResources { socket, agents, state, shutdown, signals })
 }
 
-async fn bind(path: &Path, state: &Arc<Lock>) -> Result<Bound, BindError> {
-    Ok(lock::soon(|| Bound::bind(path), BindError::is_held).await?.with_state_lock(state))
+async fn bind(path: &Path, state: &Arc<Lock>) -> Result<BoundSocket, BindError> {
+    Ok(lock::soon(|| BoundSocket::bind(path), BindError::is_held).await?.with_state_lock(state))
 }
 
 /// Binds the agents' socket beside the person's, for a unit that has only the latter.
-fn bind_agents_beside(socket: &Path, state: &Arc<Lock>) -> Option<Bound> {
-    match Bound::bind(&of_agents(socket)) {
+fn bind_agents_beside(socket: &Path, state: &Arc<Lock>) -> Option<BoundSocket> {
+    match BoundSocket::bind(&of_agents(socket)) {
         Ok(agents) => Some(agents.with_state_lock(state)),
         Err(error) => {
             let hint = "install the units of this version: longhaul install systemd";
@@ -208,7 +210,7 @@ impl App {
     }
 
     fn with_tasks(self, services: Services) -> Self {
-        let DaemonServices { storage, reload, keeping, upkeep, .. } = services.daemon;
+        let DaemonServices { storage, reload, state_check, upkeep, .. } = services.daemon;
         let policy = services.policy;
         let work = OwnWork {
             compaction: services.compaction.jobs,
@@ -230,7 +232,7 @@ impl App {
             })
             .with_task("reload", |stop| reload_on_hangup(reload, stop))
             .with_task("state folder", |stop| async move {
-                match stop.run_until_cancelled(keeping.lost()).await {
+                match stop.run_until_cancelled(state_check.lost()).await {
                     Some(lost) => Err(lost.into()),
                     None => Ok(()),
                 }
@@ -348,7 +350,7 @@ impl AppError {
 
 /// Serves both sockets; if one fails, the other drains too. Returns the claims on their paths.
 async fn accept(
-    (person, agents): (Bound, Option<Bound>),
+    (person, agents): (BoundSocket, Option<BoundSocket>),
     server: Arc<Server>,
     draining: CancellationToken,
 ) -> io::Result<[Option<Claim>; 2]> {

@@ -42,7 +42,7 @@ pub const LARGE: &[&str] = &[
 
 pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
-    let mut table = Table::new(&services.ingest, &services.daemon.keeping, &services.projects);
+    let mut table = Table::new(&services.ingest, &services.daemon.state_check, &services.projects);
     let (contexts, texts) = (&services.context.contexts, &services.texts);
     let threads = &services.thread;
     daemon::register(&mut table, &services.daemon, &threads.bills, counters, shutdown)?;

@@ -1,7 +1,7 @@
 //! The use cases behind the methods: services by namespace, each with only the dependencies it uses.
 //!
 //! [`Services::open`] is the one place that builds them, lower ones first, and those of a namespace from shared
-//! parts (`parts`). A method's handler gets the one or two services it needs, never all of them.
+//! parts (`wiring`). A method's handler gets the one or two services it needs, never all of them.
 
 mod age;
 pub(crate) mod archive;
@@ -18,12 +18,9 @@ pub(crate) mod history;
 pub(crate) mod idle_trim;
 pub(crate) mod item_index;
 pub(crate) mod job;
-pub(crate) mod keeping;
 pub(crate) mod memory;
 pub(crate) mod message_history;
 mod notices;
-mod opening;
-mod parts;
 pub(crate) mod policy;
 mod prefix;
 pub(crate) mod preimage;
@@ -35,10 +32,13 @@ pub(crate) mod retention;
 pub(crate) mod search;
 pub(crate) mod settings_diff;
 pub(crate) mod snapshot;
+mod startup;
+pub(crate) mod state_check;
 pub(crate) mod status;
 pub(crate) mod storage;
 pub(crate) mod texts;
 pub(crate) mod threads;
+mod wiring;
 pub(crate) mod worker;
 
 use std::path::PathBuf;
@@ -58,19 +58,19 @@ use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use archive::ArchiveKeeper;
 use idle_trim::{IdleTrim, WorkSigns};
-use keeping::Keeping;
 use message_history::Prompts;
-use opening::{TranscriptTasks, messages};
-use parts::Parts;
 use projects::Projects;
 use reload::Reload;
 use retention::{PruneRequests, Retention};
+use startup::{TranscriptTasks, messages};
+use state_check::StateCheck;
 use status::{Instance, OptionalParts, Status};
 use storage::Storage;
 use texts::TextStore;
+use wiring::Wiring;
 
 pub use error::{ChoiceError, CurationStop, ServiceError};
-pub use parts::{
+pub use wiring::{
     CheckpointServices, CompactionServices, ContextServices, HistoryServices, JobServices,
     MemoryServices, PolicyServices, SearchServices, ThreadServices,
 };
@@ -130,7 +130,7 @@ pub struct Services {
 pub struct DaemonServices {
     pub status: Arc<Status>,
     pub reload: Arc<Reload>,
-    pub keeping: Arc<Keeping>,
+    pub state_check: Arc<StateCheck>,
     pub storage: Arc<Storage>,
     pub upkeep: StateUpkeep,
 }
@@ -151,23 +151,23 @@ impl Services {
     pub async fn open(deps: Deps, socket: PathBuf) -> Result<Self, StoreError> {
         let Deps { config, clock, .. } = deps.clone();
         let now = config.now();
-        let (store, opened) = keeping::open(&now.state_dir.join(DATABASE), &clock).await?;
+        let (store, opened) = state_check::open(&now.state_dir.join(DATABASE), &clock).await?;
         let folder = recording::folder(&now.state_dir);
-        let tasks = opening::start(&deps, &store, &opened, &folder);
+        let tasks = startup::start(&deps, &store, &opened, &folder);
         let instance = instance(&clock, socket.clone());
         let models = models(&now, store.models.clone(), &clock).await?;
         let database = store.database.clone();
-        let parts = Parts::new(&deps, &instance.id, store, &tasks, models.clone());
+        let wiring = Wiring::new(&deps, &instance.id, store, &tasks, models.clone());
         let recorder = Arc::new(Recorder::new(folder, clock.clone()));
-        let pruning = parts.pruning();
-        let compaction = parts.compaction(&recorder, &pruning);
-        let (memory, history) = (parts.memory(socket), parts.history());
-        let context = parts.context(&memory.reader);
-        let policy = parts.policy(&context.contexts);
-        let job = parts.job(&memory);
+        let pruning = wiring.pruning();
+        let compaction = wiring.compaction(&recorder, &pruning);
+        let (memory, history) = (wiring.memory(socket), wiring.history());
+        let context = wiring.context(&memory.reader);
+        let policy = wiring.policy(&context.contexts);
+        let job = wiring.job(&memory);
         let TranscriptTasks { ingest, full_text, archive } = tasks;
         let prompts = messages(&now, &clock);
-        let forgetting = parts.forgetting(&recorder, &prompts, &memory.notes, &full_text);
+        let forgetting = wiring.forgetting(&recorder, &prompts, &memory.notes, &full_text);
         let storage =
             Storage::new(ingest.clone(), full_text.clone(), archive.clone(), database.clone());
         let storage = Arc::new(storage);
@@ -192,22 +192,22 @@ impl Services {
                 },
             }),
             reload: Arc::new(Reload::new((config, models), &job.jobs, &archive)),
-            keeping: Arc::new(Keeping {
+            state_check: Arc::new(StateCheck {
                 folder: now.state_dir.to_path_buf(),
                 lock: deps.state,
                 database,
             }),
             storage,
-            upkeep: StateUpkeep { pruning, retention: Arc::new(parts.retention()), idle_trim },
+            upkeep: StateUpkeep { pruning, retention: Arc::new(wiring.retention()), idle_trim },
         };
         Ok(Self {
             daemon,
-            texts: parts.texts.clone(),
-            projects: parts.projects(),
-            thread: parts.threads(recorder, &compaction.compactor, forgetting),
+            texts: wiring.texts.clone(),
+            projects: wiring.projects(),
+            thread: wiring.threads(recorder, &compaction.compactor, forgetting),
             prompts: Arc::new(Prompts { history: prompts }),
-            search: parts.search(&full_text),
-            checkpoint: parts.checkpoint(&history.handles),
+            search: wiring.search(&full_text),
+            checkpoint: wiring.checkpoint(&history.handles),
             ingest,
             job,
             archive,

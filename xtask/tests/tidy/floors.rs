@@ -163,7 +163,7 @@ const RPC: &[Floor] = &[
 /// The use-cases of the shell, lowest first.
 const SERVICE: &[Floor] = &[
     &["error"],
-    &["age", "disk", "hints", "item_index", "keeping", "prefix", "texts"],
+    &["age", "disk", "hints", "item_index", "prefix", "state_check", "texts"],
     &["archive", "preimage", "search", "snapshot", "threads"],
     &["checkpoint", "context", "history", "memory", "message_history", "recording", "retention"],
     &["choice", "projects"],
@@ -171,10 +171,10 @@ const SERVICE: &[Floor] = &[
     &["job", "notices", "policy", "settings_diff", "worker"],
     &["compaction"],
     &["continuation", "forget"],
-    &["idle_trim", "opening", "reload"],
+    &["idle_trim", "reload", "startup"],
     &["storage"],
     &["status"],
-    &["parts"],
+    &["wiring"],
 ];
 
 /// The archive, lowest first.

@@ -5,12 +5,12 @@ use syn::visit::{self, Visit};
 use crate::assert_none;
 use crate::source::SOURCES;
 
-/// Files that pass tables on to those who use them: `Ingest::start` to ingestion's parts, `Parts` to the services, and
-/// `opening` to what reads transcripts.
+/// Files that pass tables on to those who use them: `Ingest::start` to ingestion's parts, `Wiring` to the services, and
+/// `startup` to what reads transcripts.
 const PASS_ON: &[&str] = &[
     "daemon/server/src/ingest.rs",
-    "daemon/server/src/service/opening.rs",
-    "daemon/server/src/service/parts.rs",
+    "daemon/server/src/service/startup.rs",
+    "daemon/server/src/service/wiring.rs",
 ];
 
 #[test]

@@ -1,6 +1,6 @@
 //! Collects every quote that may appear in a view, with its weight.
 
-mod commands;
+mod checks;
 mod listing;
 mod requests;
 mod shares;
@@ -113,7 +113,7 @@ impl<'a> Builder<'a> {
                 }
                 // The newest ones are the most useful.
                 let strength = match () {
-                    () if commands::only_watches(line) => 15,
+                    () if checks::only_watches(line) => 15,
                     () if order < 8 => 100,
                     () => 50,
                 };

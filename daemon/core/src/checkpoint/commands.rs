@@ -114,4 +114,15 @@ mod tests {
         assert_eq!(commands.newest().count(), limits::COMMANDS);
         assert!(commands.newest().any(|command| command.text == "make"));
     }
+
+    #[test]
+    fn an_output_belongs_to_the_run_on_its_line() {
+        let mut commands = Commands::default();
+        commands.run(1, "make", false);
+        commands.run(2, "ls", true);
+        commands.run(3, "cargo test", false);
+        commands.print(2, OutputRef { seq: 4, tokens: 9 });
+        let printed: Vec<_> = commands.newest().map(|it| it.printed.map(|it| it.seq)).collect();
+        assert_eq!(printed, [None, Some(4), None]);
+    }
 }

@@ -280,4 +280,51 @@ mod tests {
         assert!(files.find("edited.rs", Some("/w")).is_some());
         assert!(files.iter().count() <= limits::FILES * 5 / 4);
     }
+
+    /// Entries of `count` files with paths of `bytes` bytes.
+    fn long_paths(count: u64, bytes: usize) -> Files {
+        let mut files = Files::default();
+        for seq in 0..count {
+            files.touch(touch(&format!("{seq:0bytes$}"), FileState::Read, seq));
+            assert!(files.bytes() <= limits::FILES_BYTES, "{seq}");
+            assert!(files.map.len() <= limits::FILES * 5 / 4, "{seq}");
+        }
+        files
+    }
+
+    #[test]
+    fn nothing_is_evicted_within_the_bounds() {
+        let count = 290;
+        let files = long_paths(count, 35);
+        assert!(files.bytes() > limits::FILES_BYTES * 3 / 4 && files.bytes() < limits::FILES_BYTES);
+        assert_eq!(files.map.len() as u64, count);
+    }
+
+    #[test]
+    fn long_paths_are_evicted_by_their_bytes_and_the_newest_stay() {
+        let mut files = long_paths(500, 1_000);
+        assert!(files.bytes() > limits::FILES_BYTES / 2);
+        assert!(files.find(&format!("{:01000}", 499), Some("/w")).is_some());
+        let longer = "x".repeat(limits::FILES_BYTES / 3);
+        files.touch(touch(&longer, FileState::Edited, 500));
+        assert!(files.bytes() <= limits::FILES_BYTES);
+        assert!(files.find(&longer, Some("/w")).is_some(), "changed files are evicted last");
+    }
+
+    #[test]
+    fn a_failed_read_removes_only_a_file_that_nothing_else_touched() {
+        for (touches, is_kept) in [
+            (&[(FileState::Read, 7)][..], false),
+            (&[(FileState::Read, 3), (FileState::Read, 7)], true),
+            (&[(FileState::Edited, 3), (FileState::Read, 7)], true),
+            (&[(FileState::Read, 3)], true),
+        ] {
+            let mut files = Files::default();
+            for (state, seq) in touches {
+                files.touch(touch("a.rs", *state, *seq));
+            }
+            files.unread("/w/a.rs", 7);
+            assert_eq!(files.get("/w/a.rs").is_some(), is_kept, "{touches:?}");
+        }
+    }
 }

@@ -83,3 +83,30 @@ fn clean(step: &str) -> String {
     let redacted = crate::redact::redact(step);
     text::cut_chars(&text::one_line(&redacted.text), limits::STEP_CHARS).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_added_and_changed_by_their_id() {
+        let mut plan = Plan::default();
+        for (seq, id) in (1..).zip(["1", "2", "3"]) {
+            plan.add(seq, id, &format!("step {id}"));
+        }
+        plan.change(4, "2", Some(StepStatus::Done), false);
+        plan.change(5, "3", None, true);
+        plan.change(6, "9", Some(StepStatus::Done), false);
+        let steps: Vec<_> = plan.steps.iter().map(|step| (&*step.id, step.state)).collect();
+        assert_eq!(steps, [("1", StepState::Open), ("2", StepState::Done)]);
+    }
+
+    #[test]
+    fn a_plan_is_bounded() {
+        let mut plan = Plan::default();
+        for seq in 0..100 {
+            plan.add(seq, &seq.to_string(), "step");
+        }
+        assert_eq!(plan.steps.len(), limits::PLAN_STEPS);
+    }
+}

@@ -111,4 +111,16 @@ mod tests {
         assert_eq!(requests.all()[0].text.len(), limits::OLD_REQUEST_BYTES);
         assert_eq!(requests.all()[0].outcome, Outcome::Open);
     }
+
+    #[test]
+    fn a_request_is_open_again_once_the_agent_works_on_it() {
+        let mut requests = Requests::default();
+        requests.push(0, "first", 5, false);
+        requests.push(1, "second", 6, true);
+        requests.end(Outcome::Answered);
+        assert_eq!(requests.active().map(|it| it.outcome), Some(Outcome::Answered));
+        requests.reopen();
+        let outcomes: Vec<_> = requests.all().iter().map(|it| it.outcome).collect();
+        assert_eq!(outcomes, [Outcome::Answered, Outcome::Open]);
+    }
 }

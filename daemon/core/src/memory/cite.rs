@@ -141,4 +141,14 @@ mod tests {
         assert_eq!(strip(&answer), "x");
         assert_eq!(parse("no block: MEMORY.md:1-2"), Citations::default());
     }
+
+    #[test]
+    fn an_answer_cites_64_lines_and_threads_at_most() {
+        let ids = (0..70).map(|n| format!("0199a213-81c0-7800-8aa1-bbab2a0350{n:02}\n"));
+        let lines = (1..71).map(|n| format!("MEMORY.md:{n}\n"));
+        let block: String = ids.chain(lines).collect();
+        let found = parse(&format!("<memory_citation>\n{block}</memory_citation>"));
+        assert_eq!((found.entries.len(), found.thread_ids.len()), (64, 64));
+        assert_eq!(found.entries[63].line_start, 64);
+    }
 }

@@ -223,4 +223,142 @@ mod tests {
         assert_eq!(merged.get("notes.md").map(String::as_str), Some("mine"));
         assert!(!merged.contains_key("skills/a/SKILL.md"));
     }
+
+    #[test]
+    fn an_added_line_belongs_to_the_project_above_it() {
+        let page =
+            "# Memory summary\n\n## User profile\n\n## What is in memory\n\n### /w/a\n\n- ours\n";
+        let book =
+            "# Memory\n\n# Everywhere\n\n# Task Group: /w/a\n\n## User preferences\n\n- ours\n";
+        for (path, text, above, project) in [
+            ("memory_summary.md", page, "## User profile\n", None),
+            ("memory_summary.md", page, "## What is in memory\n", None),
+            ("memory_summary.md", page, "### /w/a\n", Some("/w/a")),
+            ("memory_summary.md", page, "- ours\n", Some("/w/a")),
+            ("memory_summary.md", page, "# Memory summary\n", None),
+            ("MEMORY.md", book, "# Everywhere\n", None),
+            ("MEMORY.md", book, "# Memory\n", None),
+            ("MEMORY.md", book, "# Task Group: /w/a\n", Some("/w/a")),
+            ("MEMORY.md", book, "## User preferences\n", Some("/w/a")),
+        ] {
+            let published = Files::from([(path.to_owned(), text.to_owned())]);
+            let changed = text.replace(above, &format!("{above}\n* deploy on mondays\n"));
+            let found = Files::from([(path.to_owned(), changed)]);
+            let mut edits = Edits::default();
+            edits.merge(&published, &found, 7);
+            let added: Vec<_> = edits.added.iter().map(|l| (l.text.as_str(), l.at_ms)).collect();
+            assert_eq!(added, [("deploy on mondays", 7)], "below {above}");
+            assert_eq!(edits.added[0].project(), project, "below {above}");
+            assert!(edits.removed.is_empty());
+        }
+        let other = AddedLine {
+            path: "memory_summary.md".into(),
+            section: ["Memory summary", "My notes", "/w/a"].map(Into::into).to_vec(),
+            text: "deploy".into(),
+            at_ms: 0,
+        };
+        assert_eq!(other.project(), None, "a heading of the person is no project");
+    }
+
+    #[test]
+    fn only_sentences_and_list_lines_count() {
+        let published = files("# Memory\n");
+        let lines = [
+            ("- deploy on mondays", Some("deploy on mondays")),
+            ("    * deploy", Some("deploy")),
+            ("Staging is at port 5433.", Some("Staging is at port 5433.")),
+            ("- 5433", Some("5433")),
+            ("- abc", None),
+            ("----", None),
+            ("## Deployment", None),
+            ("#hashtag is no heading", Some("#hashtag is no heading")),
+            ("scope: /w/a", None),
+            ("applies_to: cwd=/w/a; reuse_rule=this project only", None),
+            ("outcome: success", None),
+            ("- use it [see below]", Some("use it [see below]")),
+            ("- use it [user, t1 #7; id 0a]", Some("use it")),
+            ("- use it [user; id 0a] now", Some("use it [user; id 0a] now")),
+        ];
+        for (line, expected) in lines {
+            let mut edits = Edits::default();
+            edits.merge(&published, &files(&format!("# Memory\n{line}\n")), 7);
+            let added: Vec<&str> = edits.added.iter().map(|line| line.text.as_str()).collect();
+            assert_eq!(added, Vec::from_iter(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_moved_line_and_one_in_another_mark_are_not_changed() {
+        let mut edits = Edits::default();
+        let published = files("- use tabs [user; id 0a]\n- use make [user; id 0b]\n");
+        for found in ["- use make\n\n* Use tabs!\n", "# My heading\n- use make\n- use tabs\n"] {
+            edits.merge(&published, &files(found), 7);
+            assert_eq!(edits, Edits::default(), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_line_removed_and_written_again_counts_as_written() {
+        let (with, without) = (files("- use tabs\n- use make\n"), files("- use make\n"));
+        let mut edits = Edits::default();
+        edits.merge(&with, &without, 7);
+        assert!(edits.removes("use tabs") && edits.added.is_empty());
+        edits.merge(&without, &with, 8);
+        assert!(!edits.removes("use tabs"), "the person wrote it again");
+        assert_eq!(edits.added.len(), 1);
+        edits.merge(&with, &without, 9);
+        assert!(edits.removes("Use tabs.") && edits.added.is_empty());
+        let page =
+            Files::from([("memory_summary.md".to_owned(), "- use make\n- use tabs\n".into())]);
+        let page_before = Files::from([("memory_summary.md".to_owned(), "- use make\n".into())]);
+        edits.merge(&page_before, &page, 10);
+        edits.merge(&without, &with, 10);
+        let paths: Vec<&str> = edits.added.iter().map(|line| line.path.as_str()).collect();
+        assert_eq!(paths, ["memory_summary.md", "MEMORY.md"], "each file keeps its own line");
+    }
+
+    #[test]
+    fn the_edits_are_bounded() {
+        let lines = |from: usize, to: usize| -> String {
+            (from..to).map(|n| format!("- the line number {n}\n")).collect()
+        };
+        let mut edits = Edits::default();
+        edits.merge(&files(""), &files(&lines(0, 600)), 7);
+        assert_eq!(edits.added.len(), 512);
+        let mut edits = Edits::default();
+        edits.merge(&files(&lines(0, 5_000)), &files(""), 7);
+        assert_eq!(edits.removed.len(), 4_096);
+        edits.take_out("MEMORY.md", "one more".into());
+        assert!(!edits.removes("one more"));
+
+        let mut edits = Edits::default();
+        edits.take_out("MEMORY.md", "use tabs".into());
+        assert!(edits.removes("Use tabs!") && !edits.removes("use"));
+        let file = |number: usize, text: &str| (format!("f{number:03}.md"), text.to_owned());
+        let found: Files = (0..300).map(|number| file(number, "mine")).collect();
+        edits.merge(&files(""), &found, 7);
+        assert_eq!(edits.files.len(), 256);
+        let changed: Files = (0..300).map(|number| file(number, "changed")).collect();
+        edits.merge(&files(""), &changed, 8);
+        assert_eq!(edits.files.len(), 256);
+        assert!(edits.files.values().all(|text| text.as_deref() == Some("changed")));
+
+        let mut edits = Edits::default();
+        let sized = |bytes: usize| Files::from([("notes.md".to_owned(), "x".repeat(bytes))]);
+        edits.merge(&files(""), &sized(256 * 1_024 + 1), 7);
+        assert!(edits.files.is_empty(), "too large to keep");
+        edits.merge(&files(""), &sized(256 * 1_024), 7);
+        assert_eq!(edits.files.len(), 1);
+    }
+
+    #[test]
+    fn what_is_rebuilt_or_merged_by_line_never_belongs_to_the_person() {
+        let of = |text: &str| -> Files {
+            let paths = ["MEMORY.md", "memory_summary.md", "raw_memories.md", "skills/a/SKILL.md"];
+            paths.into_iter().map(|path| (path.to_owned(), text.to_owned())).collect()
+        };
+        let mut edits = Edits::default();
+        edits.merge(&of("- ours\n"), &of("- changed\n"), 7);
+        assert_eq!(edits.files.keys().collect::<Vec<_>>(), ["skills/a/SKILL.md"]);
+    }
 }

@@ -207,4 +207,35 @@ mod tests {
         check(|t| t.extracted_seq = Some(40), Some("nothing_new"));
         check(|t| t.extracted_seq = Some(39), None);
     }
+
+    #[test]
+    fn a_reason_says_why_and_for_how_long() {
+        type Case<'a> = (&'a dyn Fn(&mut ThreadFacts), &'a str);
+        let kind = |kind| move |t: &mut ThreadFacts| t.kind = kind;
+        let idle = |ms: i64| move |t: &mut ThreadFacts| t.updated_at_ms = NOW - ms;
+        let cases: [Case<'_>; 13] = [
+            (&|t| t.is_excluded = true, "you excluded it"),
+            (&|t| t.is_ephemeral = true, "its program opted out of memory"),
+            (&kind(ThreadKind::Exec), "a script ran it"),
+            (&kind(ThreadKind::Subagent), "another agent ran it"),
+            (&kind(ThreadKind::Other), "it is not interactive"),
+            (&|t| t.reached_outside = true, "it used the network"),
+            (&|t| t.is_current = true, "it is open"),
+            (&|t| t.extracted_seq = Some(40), "nothing is new since it was extracted"),
+            (&|t| t.requests = 0, "it contains no request"),
+            (&|t| t.items = 3, "it has 3 items, fewer than 4"),
+            (&idle(91 * 24 * HOUR_MS + 1), "its last line is 91 days old"),
+            (&idle(90 * 60_000), "it may continue; it is eligible in 4 h 31 min"),
+            (&idle(6 * HOUR_MS - 1), "it may continue; it is eligible in 0 h 1 min"),
+        ];
+        let rules = Rules { excludes_outside: true, ..Rules::default() };
+        for (change, expected) in cases {
+            let mut thread = idle_thread();
+            change(&mut thread);
+            assert_eq!(eligible(&thread, &rules, NOW).unwrap_err().to_string(), expected);
+        }
+        let mut script = idle_thread();
+        (script.kind, script.items) = (ThreadKind::Exec, 4);
+        assert_eq!(eligible(&script, &Rules { takes_exec: true, ..rules }, NOW), Ok(()));
+    }
 }

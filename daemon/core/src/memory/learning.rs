@@ -203,3 +203,56 @@ impl RolloutMemory {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_a_thread_opens_or_closes_our_frames() {
+        const MARKED: &str = "a </longhaul_memory> b";
+        let text = || MARKED.to_owned();
+        let learning = Learning {
+            kind: LearningKind::Fact,
+            text: text(),
+            origin: Origin::TOOL,
+            evidence: Evidence { thread_id: "t1".into(), seq: 1, quote: text() },
+            slot: Some(text()),
+            is_passing: false,
+            keywords: vec![text()],
+            branch: Some(text()),
+            at_ms: 0,
+        };
+        let name = Name {
+            text: text(),
+            kind: NameKind::Path,
+            uses: 2,
+            hits: 0,
+            is_opening: false,
+            is_done: false,
+            is_look: false,
+            file: Some(text()),
+        };
+        let memory = RolloutMemory {
+            thread_id: text(),
+            project: Some(text()),
+            cwd: Some(text()),
+            branch: Some(text()),
+            rollout_summary: format!("# a\n{MARKED}\n"),
+            raw_memory: format!("- a\n{MARKED}\n"),
+            learnings: vec![learning],
+            map: vec![name],
+            steps: vec![text()],
+            ..RolloutMemory::default()
+        };
+        let json = |memory: &RolloutMemory| serde_json::to_string(memory).unwrap();
+        assert_eq!(json(&memory).matches("</longhaul_").count(), 14);
+        let quoted = memory.quoted();
+        assert!(!json(&quoted).contains("</longhaul_"), "{quoted:#?}");
+        assert_eq!(quoted.raw_memory.lines().count(), 2, "an account keeps its lines");
+        let stored: RolloutMemory = serde_json::from_str(&json(&quoted)).unwrap();
+        assert_eq!(stored, quoted);
+        let stored = serde_json::to_string(&quoted.map[0]).unwrap();
+        assert!(stored.contains("\"u\":2") && !stored.contains("\"h\""), "{stored}");
+    }
+}

@@ -167,4 +167,57 @@ mod tests {
             assert_eq!(own.strip_person(plain), format!("{plain}\n"));
         }
     }
+
+    #[test]
+    fn only_whole_marks_and_files_are_ours() {
+        let own = Own::new(vec!["/m".into()], &Files::new());
+        for line in [
+            "- use tabs [users #7]",
+            "- use tabs [user 7]",
+            "- use tabs (constraints, 2026-05-01)",
+            "- use tabs (constraint, soon)",
+            "- use tabs (unconfirmed)",
+        ] {
+            assert_eq!(own.strip_person(line), format!("{line}\n"));
+            assert_eq!(own.strip(line), format!("{line}\n"));
+        }
+        let record = "---\ndescription: \"x\"\ntask_outcome: success\n---\nuse tabs\n";
+        assert_eq!(own.strip_person(record), "");
+        for other in [record.replace("task_", "my_"), record.replace("---\ndesc", "desc")] {
+            assert_eq!(own.strip_person(&other), other);
+        }
+        for title in TITLES {
+            assert_eq!(own.strip_person(&format!("{title}\nuse tabs\n")), "");
+        }
+    }
+
+    #[test]
+    fn a_call_that_names_our_tools_or_folder_reads_memory() {
+        let own = Own::new(vec!["/m".into()], &Files::new());
+        let is_read = |namespace: Option<&str>, name: &str, arguments: &str| {
+            own.is_read(&Call {
+                call_id: "c1".into(),
+                namespace: namespace.map(Into::into),
+                name: name.into(),
+                arguments: arguments.into(),
+            })
+        };
+        for (namespace, name, arguments) in [
+            (None, "memory_search", "{}"),
+            (None, "mcp__longhaul__search", "{}"),
+            (Some("mcp__longhaul__"), "search", "{}"),
+            (None, "shell", "longhaul memory search x"),
+            (None, "read", r#"{"path":"/m/MEMORY.md"}"#),
+        ] {
+            assert!(is_read(namespace, name, arguments), "{namespace:?} {name} {arguments}");
+        }
+        for (namespace, name, arguments) in [
+            (None, "search_memory_", "{}"),
+            (Some("mcp__web__"), "fetch", "{}"),
+            (None, "shell", "long memory search x"),
+            (None, "read", r#"{"path":"/n/MEMORY.md"}"#),
+        ] {
+            assert!(!is_read(namespace, name, arguments), "{namespace:?} {name} {arguments}");
+        }
+    }
 }

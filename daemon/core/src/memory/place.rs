@@ -99,4 +99,9 @@ mod tests {
             assert!(!holds_everything(folder), "{folder}");
         }
     }
+
+    #[test]
+    fn the_home_of_root_is_no_project_but_a_folder_in_it_is() {
+        assert!(holds_everything("/root") && !holds_everything("/root/app"));
+    }
 }

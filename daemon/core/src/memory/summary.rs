@@ -170,3 +170,6 @@ fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _written = out.write_fmt(words);
 }
+
+#[cfg(test)]
+mod tests;

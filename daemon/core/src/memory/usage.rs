@@ -103,4 +103,19 @@ mod tests {
         }
         assert_eq!(kinds("cat MEMORY.md", Some(root)), [UsageKind::MemoryMd]);
     }
+
+    #[test]
+    fn a_file_has_the_kind_of_its_folder() {
+        for (path, kind) in [
+            ("skills/a/SKILL.md", Some(UsageKind::Skills)),
+            ("rollout_summaries/a.md", Some(UsageKind::RolloutSummaries)),
+            ("skillset/a.md", None),
+            ("notes.md", None),
+        ] {
+            assert_eq!(UsageKind::of(path), kind, "{path}");
+        }
+        let roots = ["/m", "~/m/"];
+        assert_eq!(below_any("~/m/MEMORY.md", &roots), Some("MEMORY.md"));
+        assert_eq!(below_any("/m2/MEMORY.md", &roots), None);
+    }
 }

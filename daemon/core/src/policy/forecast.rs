@@ -112,6 +112,14 @@ mod tests {
     }
 
     #[test]
+    fn a_boundary_that_was_seen_once_has_no_distance() {
+        let what = Occurrence::Boundary(Boundary::Commit);
+        let log = [SignalEvent { seq: 3, turn: 2, at_ms: 0, what }];
+        assert_eq!(next_boundary(5, &log), (Some(Boundary::Commit), None));
+        assert_eq!(next_boundary(5, &[]).1, None);
+    }
+
+    #[test]
     fn the_next_tier_begins_after_as_many_turns() {
         let policy = Policy::default();
         for (tokens, used, next) in [

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::codex::{Text, time};
-use super::repair::repair;
+use super::repair::{intact, repair};
 use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
 use super::tool::slashed;
 use super::{
@@ -113,8 +113,8 @@ pub fn read(line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     if line.is_empty() {
         return;
     }
-    let read = simdutf8::basic::from_utf8(line)
-        .is_ok_and(|text| read_objects(text, wants_meta, visit))
+    // To repair a line copies it.
+    let read = intact(line).is_some_and(|text| read_objects(text, wants_meta, visit))
         || repair(line).is_some_and(|text| read_objects(&text, wants_meta, visit));
     if !read {
         visit(Entry { at_ms: None, body: Body::Malformed });

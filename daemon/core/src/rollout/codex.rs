@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::repair::repair;
+use super::repair::{intact, repair};
 use super::source::{Document, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{Body, Entry, Item, each_object};
 pub(super) use time::time;
@@ -87,7 +87,7 @@ pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
     {
         return visit(Entry { at_ms: time(scanned.timestamp), body: Body::Passed });
     }
-    if let Ok(text) = simdutf8::basic::from_utf8(line) {
+    if let Some(text) = intact(line) {
         if let Some(scanned) = scanned
             && let Some(body) =
                 scan::payload(&scanned, text).and_then(|p| body_of_kind(scanned.kind, p))
@@ -159,3 +159,6 @@ pub fn read_item(item: &str) -> Option<(Item<'_>, u64)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -292,4 +292,23 @@ mod tests {
             assert_eq!(request(text), None, "{text}");
         }
     }
+
+    #[test]
+    fn our_own_messages_are_recognized_by_their_openings() {
+        for (text, is_view, is_ours) in [
+            (format!(" {CHECKPOINT_OPENING} It follows.\n\n{VIEW_HEADER}\nx"), true, false),
+            (format!("{CHECKPOINT_OPENING} It follows."), false, false),
+            (format!("What does {VIEW_HEADER} mean?"), false, false),
+            (format!("\n{SUMMARY_OPENING}\nx"), false, true),
+            (format!("What does {SUMMARY_OPENING} mean?"), false, false),
+        ] {
+            assert_eq!(
+                (is_briefing(&text), is_summary_of_ours(&text)),
+                (is_view, is_ours),
+                "{text}"
+            );
+        }
+        assert!(is_settings(" <permissions instructions>\nask"));
+        assert!(!is_settings("Ask before <permissions instructions>"));
+    }
 }

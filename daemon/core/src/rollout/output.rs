@@ -173,8 +173,8 @@ fn number(text: &str) -> Option<i64> {
 static RESULT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("(?-u)passed|failed|Passed|Failed|PASSED|FAILED").ok());
 
-/// Counts of the last summary of a test runner: cargo and libtest, nextest, pytest, jest and vitest, go, mocha,
-/// dotnet, node. `None` if there is no known summary.
+/// Counts of the summaries of a test runner: cargo and libtest, nextest, pytest, jest and vitest, dotnet. `None`
+/// if there is no known summary.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
     let tail = text::suffix(text, 16 * 1_024);
     let mut total: Option<TestCounts> = None;
@@ -188,7 +188,7 @@ pub fn test_counts(text: &str) -> Option<TestCounts> {
             .iter()
             .any(|mark| lower.starts_with(mark))
             || (lower.contains(" passed") || lower.contains(" failed")) && lower.contains(" in ");
-        if !is_summary || lower.starts_with("test files") || lower.starts_with("test suites") {
+        if !is_summary {
             continue;
         }
         let count = |word: &str| number_before(&lower, word);
@@ -388,6 +388,14 @@ mod tests {
                 "Exit code: 7\nOutput:\nx",
             ),
             ("Wall time: 1 seconds\nOutput:\nsaid Exit code: 3", None, "said Exit code: 3"),
+            ("Exit code: -1\nOutput:\nx", Some(-1), "x"),
+            ("Exit code: 3 (timed out)\nOutput:\nx", Some(3), "x"),
+            ("Exit code: 0\nOutput:\nTotal output lines: 120\n\na", Some(0), "a"),
+            (
+                "Exit code: 0\nOutput:\nTotal output lines: few\n\na",
+                Some(0),
+                "Total output lines: few\n\na",
+            ),
         ] {
             let answer = read(output);
             assert_eq!((answer.exit_code, answer.text.as_ref()), (exit_code, text), "{output}");
@@ -433,10 +441,17 @@ mod tests {
             ("Tests:       1 failed, 4 passed, 5 total", 4, 1),
             ("      Tests  3 passed (3)", 3, 0),
             ("Passed!  - Failed:     0, Passed:    14, Skipped: 0", 14, 0),
+            ("===== 7 passed in 0.12s =====", 7, 0),
+            ("===== 1 failed in 0.12s =====", 0, 1),
+            ("Test Suites: 1 failed, 1 total\nTests:       2 failed, 4 passed, 6 total", 4, 2),
+            (" Test Files  1 failed | 1 passed (2)\n      Tests  2 failed | 3 passed (5)", 3, 2),
+            (&format!("test result: ok. 2 passed; 0 failed\n{}", "note\n".repeat(2_000)), 2, 0),
         ] {
             assert_eq!(test_counts(text), Some(TestCounts { passed, failed }), "{text}");
         }
-        assert_eq!(test_counts("nothing was tested"), None);
+        for text in ["nothing was tested", "retrying after 2 failed attempts", "3 passed along"] {
+            assert_eq!(test_counts(text), None, "{text}");
+        }
     }
 
     #[test]
@@ -445,6 +460,9 @@ mod tests {
             "Compiling a\nerror[E0425]: cannot find value `x`\n --> src/a.rs:3:5\nwarning: z";
         assert_eq!(failure_lines(text, 2)[0], "error[E0425]: cannot find value `x`");
         assert_eq!(failure_lines("one\ntwo\nthree", 2), ["two", "three"]);
+        let amid = format!("{}error: boom\n{}", "x\n".repeat(2_000), "y\n".repeat(3_000));
+        assert_eq!(failure_lines(&amid, 2), ["error: boom"]);
+        assert!(says_failure(&amid));
         let found = "src/a.rs:7: fn on_error() {}\n".repeat(500);
         let search = format!("rg: apps: No such file or directory (os error 2)\n{found}");
         assert_eq!(failure_lines(&search, 2), [search.lines().next().unwrap_or_default()]);

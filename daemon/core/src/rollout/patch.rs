@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{limits, text};
+use crate::{limits, paths, text};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -156,7 +156,7 @@ impl FileOp {
     /// Puts `folder` before a relative path.
     pub fn resolve(&mut self, folder: Option<&str>) {
         if let Some(folder) = folder
-            && !self.path.starts_with('/')
+            && !paths::is_absolute(&self.path)
         {
             self.path = format!("{}/{}", folder.trim_end_matches('/'), self.path);
         }
@@ -225,8 +225,89 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_a_name_is_left_out() {
+        let long = "x".repeat(limits::PATH_BYTES + 1);
+        let ops =
+            parse(&format!("*** Add File: \n+x\n*** Add File: {long}\n+x\n*** Delete File: a\n"));
+        assert_eq!(ops, [FileOp::new("a", Op::Deleted)]);
+    }
+
+    #[test]
     fn a_script_that_only_shows_a_patch_is_no_patch() {
         assert_eq!(in_script("cat x | grep '*** Begin Patch'"), None);
         assert!(in_script("cd w && apply_patch <<E\n*** Begin Patch\n*** End Patch\nE").is_some());
+    }
+
+    #[test]
+    fn a_replacement_counts_only_the_lines_that_differ() {
+        for (old, new, removed, added) in [
+            ("a\nb\nc", "a\nx\nc", "b\n", "x\n"),
+            ("a\na\na", "a", "a\na\n", ""),
+            ("a", "a\na", "", "a\n"),
+            ("same", "same", "", ""),
+            ("", "x\ny", "", "x\ny\n"),
+            ("x", "", "x\n", ""),
+        ] {
+            let mut op = FileOp::new("a.rs", Op::Edited);
+            op.replace(old, new);
+            assert_eq!((&*op.removed, &*op.added), (removed, added), "{old:?} {new:?}");
+            let count = |lines: &str| lines.lines().count() as u64;
+            let expected = LineCounts { added: count(added), removed: count(removed) };
+            assert_eq!(op.counts, expected, "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn added_lines_are_marked_with_their_place() {
+        let patch =
+            "*** Update File: README.md\n@@\n # Install\n+first\n text\n@@\n-old\n+second\n";
+        assert_eq!(parse(patch)[0].added, "\u{c}# Install\nfirst\n\u{c}\nsecond\n");
+        let long = format!("+{}\n", "x".repeat(9_000));
+        let patch = format!("*** Update File: README.md\n{long} # Usage\n+last\n");
+        assert!(parse(&patch)[0].added.ends_with("x\n\u{c}# Usage\nlast\n"));
+    }
+
+    /// Sixteen lines of 1 KiB are exactly the bound.
+    #[test]
+    fn changed_lines_are_kept_up_to_the_bound() {
+        let whole = |mark: &str| format!("{mark}{}\n", "x".repeat(1_023 - mark.len())).repeat(15);
+        for last in [1_022, 1_023, 1_024] {
+            let fits = last <= 1_023;
+            for mark in ["+", "-", " "] {
+                let last = "y".repeat(last - mark.len());
+                let patch = format!("*** Update File: a\n{}{mark}{last}\n@@\n", whole(mark));
+                let op = &parse(&patch)[0];
+                for kept in [&op.changed, &op.added, &op.removed] {
+                    assert!(kept.len() <= CHANGED_BYTES, "{mark}{}", last.len());
+                }
+                let kept = match mark {
+                    "+" => &op.added,
+                    "-" => &op.removed,
+                    _ => &op.changed,
+                };
+                assert!(!fits || kept.contains('y'), "{mark}{}", last.len());
+            }
+            let (mut added, mut removed) =
+                (FileOp::new("a", Op::Edited), FileOp::new("a", Op::Edited));
+            let text = whole("") + &"y".repeat(last);
+            added.replace("", &text);
+            removed.replace(&text, "");
+            for kept in [added.added, removed.removed] {
+                assert_eq!(
+                    (kept.len() <= CHANGED_BYTES, kept.contains('y')),
+                    (true, fits),
+                    "{last}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn added_lines_up_to_the_bound_leave_no_room_for_a_mark() {
+        let lines = format!("+{}\n", "x".repeat(1_023)).repeat(15);
+        for last in 1_010..1_024 {
+            let patch = format!("*** Update File: a\n{lines}+{}\n@@\n+z\n", "y".repeat(last));
+            assert!(parse(&patch)[0].added.len() <= CHANGED_BYTES, "{last}");
+        }
     }
 }

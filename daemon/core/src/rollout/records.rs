@@ -104,3 +104,41 @@ impl PartialEq for Records {
 }
 
 impl Eq for Records {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Source;
+    use super::super::source::Layout;
+
+    #[test]
+    fn records_are_told_by_their_folders() {
+        let storage = |path: &str| match Source::OpenCode.spec().layout(path) {
+            Some(Layout::Records(records)) => Some(records.storage),
+            _ => None,
+        };
+        let file = storage("/d/storage/session/global/ses_1.json");
+        let Some(super::RecordStorage::Folders(folders)) = file else { panic!("{file:?}") };
+        assert_eq!(storage("/d/storage/other/global/ses_1.json"), None);
+        assert_eq!(storage("/d/opencode.db/ses_1"), Some(super::RecordStorage::Database));
+        assert_eq!(storage("/d/opencode/ses_1"), None);
+        for (path, expected) in [
+            ("/d/storage/message/ses_1/msg_1.json", true),
+            ("/d/storage/message/ses_1/msg_1.tmp", false),
+            ("/d/storage/part/msg_1/prt_1.json", false),
+        ] {
+            assert_eq!(folders.is_message(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_lines_that_are_stored_as_they_are_have_places_in_the_file() {
+        for (source, path, expected) in [
+            (Source::Codex, "/s/rollout-1.jsonl", true),
+            (Source::Codex, "/s/rollout-1.jsonl.zst", false),
+            (Source::Codex, "/s/rollout-1.json", true),
+            (Source::OpenCode, "/d/storage/session/global/ses_1.json", false),
+        ] {
+            assert_eq!(source.spec().has_places_of_file(path), expected, "{path}");
+        }
+    }
+}

@@ -32,3 +32,34 @@ pub(crate) fn repair(line: &[u8]) -> Option<String> {
     out.push_str(rest);
     (out.as_bytes() != line).then_some(out)
 }
+
+/// The text of a line that needs no repair.
+pub(crate) fn intact(line: &[u8]) -> Option<&str> {
+    let text = simdutf8::basic::from_utf8(line).ok()?;
+    // A parser that leaves strings undecoded accepts half of a surrogate pair; who decodes the string then fails.
+    let is_unit = |start: &[u8; 3]| memchr::memmem::find(line, start).is_some();
+    let has_units = is_unit(b"\\ud") || is_unit(b"\\uD");
+    (!has_units || repair(line).is_none()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_no_text_is_replaced() {
+        for (line, expected) in [
+            (&br#"{"a":"\ud83d\ude00 \u0041 \n"}"#[..], None),
+            (br#"{"a":"\\ud83d"}"#, None),
+            (br#"{"a":"\ud83d x"}"#, Some("{\"a\":\"\u{fffd} x\"}")),
+            (br#"{"a":"\ude00\u0041"}"#, Some("{\"a\":\"\u{fffd}\\u0041\"}")),
+            (br#"{"a":"\ud83d\u0041"}"#, Some("{\"a\":\"\u{fffd}\\u0041\"}")),
+            (br#"{"a":"\ud83d\ud83d\ude00"}"#, Some("{\"a\":\"\u{fffd}\\ud83d\\ude00\"}")),
+            (br#"{"a":"\\\ud83d"}"#, Some("{\"a\":\"\\\\\u{fffd}\"}")),
+            (b"{\"a\":\"\xff \\ud83d\\ude00\"}", Some("{\"a\":\"\u{fffd} \\ud83d\\ude00\"}")),
+            (br#"{"a":"\ud8"#, None),
+        ] {
+            assert_eq!(repair(line).as_deref(), expected, "{}", String::from_utf8_lossy(line));
+        }
+    }
+}

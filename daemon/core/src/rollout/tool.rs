@@ -178,9 +178,9 @@ fn script(script: String, workdir: Option<String>) -> Action {
     match patch::in_script(&script) {
         Some(body) => {
             let mut ops = patch::parse(body);
-            let folder = shell::entered_folder(&script).map(str::to_owned).or(workdir);
-            for op in &mut ops {
-                op.resolve(folder.as_deref());
+            let entered = shell::entered_folder(&script);
+            for folder in [entered, workdir.as_deref()] {
+                ops.iter_mut().for_each(|op| op.resolve(folder));
             }
             Action::Patch(ops)
         }
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn every_way_to_patch() {
-        let patch = "*** Begin Patch\n*** Add File: a.txt\n+hi\n*** End Patch\n";
+        let patch = "*** Begin Patch\n*** Add File: a.txt\n+it's\n*** End Patch\n";
         let argument = serde_json::to_string(patch).unwrap();
         let heredoc = serde_json::to_string(&format!("apply_patch <<'EOF'\n{patch}EOF")).unwrap();
         for (name, arguments) in [
@@ -341,7 +341,8 @@ mod tests {
             ("exec_command", format!(r#"{{"cmd":{heredoc}}}"#)),
         ] {
             let Action::Patch(ops) = read(name, &arguments) else { panic!("{name} {arguments}") };
-            assert_eq!(ops[0].path, "a.txt");
+            let content = Some("it's\n".to_owned());
+            assert_eq!((&*ops[0].path, &ops[0].op), ("a.txt", &patch::Op::Created { content }));
         }
     }
 
@@ -355,5 +356,91 @@ mod tests {
             read("lookup", r#"{"q":"alpha","n":3,"deep":["beta"]}"#),
             Action::Other { tool: "lookup".into(), values: "beta alpha".into() }
         );
+    }
+
+    #[test]
+    fn the_paths_of_a_patch_are_those_of_the_folder_it_runs_in() {
+        let patch =
+            "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: PATH\n+hi\n*** End Patch\nEOF";
+        for (enters, path, workdir, expected) in [
+            ("", "a.rs", None, "a.rs"),
+            ("", "a.rs", Some("/w/"), "/w/a.rs"),
+            ("", "/x/a.rs", Some("/w"), "/x/a.rs"),
+            ("cd /w/web && ", "a.rs", None, "/w/web/a.rs"),
+            ("cd /w/web && ", "/x/a.rs", None, "/x/a.rs"),
+            ("cd web && ", "a.rs", None, "web/a.rs"),
+            ("cd web && ", "a.rs", Some("/w"), "/w/web/a.rs"),
+            ("cd ~/web && ", "a.rs", Some("/w"), "~/web/a.rs"),
+            ("cd C:/web && ", "a.rs", Some("/w"), "C:/web/a.rs"),
+        ] {
+            let script = format!("{enters}{}", patch.replace("PATH", path));
+            let arguments = serde_json::json!({ "command": script, "workdir": workdir });
+            let Action::Patch(ops) = read("shell", &arguments.to_string()) else {
+                panic!("{script}")
+            };
+            assert_eq!(ops[0].path, expected, "{enters}{path} in {workdir:?}");
+        }
+    }
+
+    #[test]
+    fn code_that_calls_tools_is_told_from_a_script() {
+        let other =
+            |tool: &str, values: &str| Action::Other { tool: tool.into(), values: values.into() };
+        let script = Action::Shell { script: "ls".into(), workdir: None };
+        for (name, arguments, expected) in [
+            ("exec", r#"{"cmd":"ls"}"#, script),
+            ("exec", "await tools.find('x')", other("exec", "await tools.find('x')")),
+            ("freeform", "plain words", other("freeform", "plain words")),
+        ] {
+            assert_eq!(read(name, arguments), expected, "{name} {arguments}");
+        }
+        let code =
+            r#"await tools.apply_patch("*** Begin Patch\n*** Delete File: a.rs\n*** End Patch")"#;
+        let Action::Patch(ops) = read("exec", code) else { panic!() };
+        assert_eq!(ops[0].path, "a.rs");
+    }
+
+    #[test]
+    fn calls_that_reach_beyond_the_machine() {
+        for (namespace, name, expected) in [
+            (None, "mcp__docs__find", true),
+            (None, "WebFetch", true),
+            (None, "browser_open", true),
+            (Some("docs"), "find", true),
+            (None, "shell", false),
+            (None, "Read", false),
+        ] {
+            let (call_id, arguments) = ("c".into(), "{}".into());
+            let namespace = namespace.map(Into::into);
+            let call = Call { call_id, name: name.into(), namespace, arguments };
+            assert_eq!(is_outside(&call), expected, "{call:?}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_new_step_is_its_number() {
+        for (answer, expected) in [
+            ("Task #12 created successfully: fix it", Some("12")),
+            ("Task #3", Some("3")),
+            ("Task # created", None),
+            ("Task created", None),
+        ] {
+            assert_eq!(step_id(answer), expected, "{answer}");
+        }
+    }
+
+    #[test]
+    fn only_windows_paths_get_slashes() {
+        for (path, expected) in [
+            (r"C:\w\a.rs", "C:/w/a.rs"),
+            (r"C:/w\a.rs", "C:/w/a.rs"),
+            (r"\\host\share\a.rs", "//host/share/a.rs"),
+            (r"a\b.rs", r"a\b.rs"),
+            (r"1:\a.rs", r"1:\a.rs"),
+            (r"/w/a\ b.rs", r"/w/a\ b.rs"),
+            ("C:", "C:"),
+        ] {
+            assert_eq!(slashed(path), expected, "{path}");
+        }
     }
 }

@@ -72,3 +72,38 @@ pub fn is_from_model(item: &Item<'_>) -> bool {
             | Item::Other { .. }
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rollout::Images;
+
+    #[test]
+    fn messages_in_the_persons_role_are_told_apart() {
+        let image = Images { count: 1, bytes: 8, cost: 40 };
+        let none = Images::default();
+        for (text, images, kind, tokens) in [
+            ("Fix it.", none, ContextKind::User, 100),
+            ("", image, ContextKind::User, 90),
+            ("", none, ContextKind::InitialContext, 100),
+            (
+                "<environment_context>x</environment_context>",
+                none,
+                ContextKind::InitialContext,
+                100,
+            ),
+            (
+                "<environment_context>x</environment_context>",
+                image,
+                ContextKind::InitialContext,
+                90,
+            ),
+            ("[SESSION_CHECKPOINT v1]\nx", none, ContextKind::Summary, 100),
+        ] {
+            let item = Item::Message { role: Role::User, text: text.into(), images };
+            let found = weigh(&item, 100);
+            assert_eq!((found.get(kind), found.total()), (tokens, 100), "{text} {images:?}");
+            assert_eq!(found.get(ContextKind::Images), 100 - tokens, "{text} {images:?}");
+        }
+    }
+}

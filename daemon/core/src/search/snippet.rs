@@ -207,4 +207,26 @@ mod tests {
             assert!(snippet.text.len() <= 2 * limits::SNIPPET_BYTES + 6);
         }
     }
+
+    #[test]
+    fn a_text_within_the_bound_is_shown_whole() {
+        for bytes in [limits::SNIPPET_BYTES - 1, limits::SNIPPET_BYTES] {
+            let text = "b".repeat(bytes % 2) + &"a ".repeat(bytes / 2 - 3) + "needle";
+            assert_eq!(text.len(), bytes);
+            assert_eq!(shown(&text, "needle"), text.replace("needle", "[needle]"), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn only_terms_that_the_snippet_shows_count() {
+        let filler = |bytes: usize| "word ".repeat(bytes / 5);
+        let apart = |bytes| format!("{}one {}two ", filler(600), filler(bytes));
+        let far = filler(1_000);
+        let line =
+            shown(&format!("{}{far}one and two", apart(limits::SNIPPET_BYTES * 4 / 5)), "one two");
+        assert!(line.contains("[one] and [two]"), "{line}");
+        let near = apart(limits::SNIPPET_BYTES * 2 / 5);
+        let line = shown(&format!("one {far}{near}{far}"), "one two");
+        assert!(line.contains("[one]") && line.contains("[two]"), "{line}");
+    }
 }

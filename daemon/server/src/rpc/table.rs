@@ -26,8 +26,8 @@ use super::params;
 use super::references::References;
 use crate::ingest::Ingest;
 use crate::link::{CallContext, Caller};
-use crate::service::keeping::Keeping;
 use crate::service::projects::Projects;
+use crate::service::state_check::StateCheck;
 
 /// Maximum concurrent calls on threads for blocking work.
 ///
@@ -52,7 +52,7 @@ pub enum TableError {
 
 pub struct Table {
     ingest: Arc<Ingest>,
-    keeping: Arc<Keeping>,
+    state_check: Arc<StateCheck>,
     gate: Arc<AgentGate>,
     references: Arc<References>,
     blocking: Arc<Semaphore>,
@@ -68,7 +68,7 @@ pub struct Handlers<'a, S> {
 /// The state shared by all calls of one method.
 pub(super) struct MethodEntry {
     ingest: Arc<Ingest>,
-    keeping: Arc<Keeping>,
+    state_check: Arc<StateCheck>,
     gate: Arc<AgentGate>,
     references: Arc<References>,
     name: &'static str,
@@ -79,12 +79,16 @@ pub(super) struct MethodEntry {
 }
 
 impl Table {
-    /// An empty table. If a call finds the database damaged, `ingest` repairs it. `keeping` rejects answers that would not
+    /// An empty table. If a call finds the database damaged, `ingest` repairs it. `state_check` rejects answers that would not
     /// be kept. `projects` restricts agents to their project.
-    pub fn new(ingest: &Arc<Ingest>, keeping: &Arc<Keeping>, projects: &Arc<Projects>) -> Self {
+    pub fn new(
+        ingest: &Arc<Ingest>,
+        state_check: &Arc<StateCheck>,
+        projects: &Arc<Projects>,
+    ) -> Self {
         Self {
             ingest: ingest.clone(),
-            keeping: keeping.clone(),
+            state_check: state_check.clone(),
             gate: Arc::new(AgentGate::new(projects.clone())),
             references: Arc::new(References::new(projects.clone())),
             blocking: Arc::new(Semaphore::new(BLOCKING_CALLS_MAX)),
@@ -116,10 +120,10 @@ impl Table {
             true => HANDSHAKE,
             false => capability_bit(info.capability),
         };
-        let Self { ingest, keeping, gate, references, .. } = self;
+        let Self { ingest, state_check, gate, references, .. } = self;
         Ok(MethodEntry {
             ingest: ingest.clone(),
-            keeping: keeping.clone(),
+            state_check: state_check.clone(),
             gate: gate.clone(),
             references: references.clone(),
             name: info.name,
@@ -208,7 +212,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                     Err(failure) => Err(failure),
                 };
                 // Check last: everything stored before is then in the current file.
-                let result = entry.keeping.check().map_err(Failure::from).and(result);
+                let result = entry.state_check.check().map_err(Failure::from).and(result);
                 let result = match result {
                     Err(failure) => Err(entry.repaired(failure).await),
                     result => result,

@@ -18,7 +18,7 @@ use crate::config::{Config, Surroundings};
 use crate::link::Caller;
 use crate::paths::Base;
 use crate::service::Deps;
-use crate::socket::bind::Bound;
+use crate::socket::bind::BoundSocket;
 use crate::socket::{Bounds, Server, accept};
 
 async fn services(root: &Path) -> (Services, Deps) {
@@ -37,12 +37,12 @@ async fn services(root: &Path) -> (Services, Deps) {
 
 async fn empty_table(root: &Path) -> Table {
     let services = services(root).await.0;
-    Table::new(&services.ingest, &services.daemon.keeping, &services.projects)
+    Table::new(&services.ingest, &services.daemon.state_check, &services.projects)
 }
 
 /// Sends `lines` to a server with this table and returns the answers.
 async fn answers(root: &Path, table: Table, lines: &[&str]) -> Vec<serde_json::Value> {
-    let bound = Bound::bind(&root.join("run/v1.sock")).unwrap();
+    let bound = BoundSocket::bind(&root.join("run/v1.sock")).unwrap();
     let path = bound.path.clone();
     let server = Server::new(table.methods, Bounds::default(), Arc::default(), Clock::manual(0));
     let stop = tokio_util::sync::CancellationToken::new();
@@ -108,7 +108,7 @@ async fn a_table_that_does_not_match_the_protocol_is_rejected() {
         Err(TableError::Missing("archive/forget"))
     ));
     let (services, deps) = services(home.path()).await;
-    let mut table = Table::new(&services.ingest, &services.daemon.keeping, &services.projects);
+    let mut table = Table::new(&services.ingest, &services.daemon.state_check, &services.projects);
     let (own, bills) = (&services.daemon, &services.thread.bills);
     daemon::register(&mut table, own, bills, &deps.counters, &deps.shutdown).unwrap();
     assert!(matches!(

@@ -29,7 +29,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
-use super::bind::{Bound, Claim};
+use super::bind::{BoundSocket, Claim};
 use super::connection::{Connection, End};
 use super::dispatch::error_reply;
 use crate::link::{Caller, Gauge, IdleKind, Idleness, Link};
@@ -71,11 +71,11 @@ const MESSAGES_MAX: usize = 64;
 ///
 /// Returns the claim to the path, to release after everything else.
 pub async fn serve(
-    (bound, caller): (Bound, Caller),
+    (bound, caller): (BoundSocket, Caller),
     server: Arc<Server>,
     draining: CancellationToken,
 ) -> io::Result<Option<Claim>> {
-    let Bound { listener, claim, .. } = bound;
+    let BoundSocket { listener, claim, .. } = bound;
     let listener = listening(listener)?;
     let (connections, links) = (JoinSet::new(), Vec::new());
     let mut accept = Accept {

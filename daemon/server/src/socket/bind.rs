@@ -32,7 +32,7 @@ pub const SOCKET_PATH_BYTES_MAX: usize = if cfg!(target_os = "linux") { 107 } el
 
 /// A listening socket and the claim to its path.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundSocket {
     pub listener: UnixListener,
     /// Cleans up when dropped; `None` for a socket of systemd.
     pub claim: Option<Claim>,
@@ -72,7 +72,7 @@ pub enum BindError {
     },
 }
 
-impl Bound {
+impl BoundSocket {
     /// Binds `path`, in the steps above.
     pub fn bind(path: &Path) -> Result<Self, BindError> {
         let unfit = || BindError::PathUnfit { path: path.to_owned() };
@@ -118,7 +118,7 @@ impl Claim {
     /// Binds the path again.
     ///
     /// # Errors
-    /// As [`Bound::bind`]; [`BindError::Occupied`] if another program's socket answers.
+    /// As [`BoundSocket::bind`]; [`BindError::Occupied`] if another program's socket answers.
     pub fn rebind(&mut self) -> Result<UnixListener, BindError> {
         let failed = |source| BindError::Failed { path: self.path.clone(), source };
         if let Some(folder) = self.path.parent() {
@@ -189,7 +189,7 @@ mod tests {
     fn a_socket_is_private_and_removed_on_release() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run/v1.sock");
-        let bound = Bound::bind(&path).unwrap();
+        let bound = BoundSocket::bind(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
         UnixStream::connect(&path).unwrap();
@@ -201,8 +201,8 @@ mod tests {
     fn a_second_daemon_is_refused_and_leaves_the_socket_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run/v1.sock");
-        let _first = Bound::bind(&path).unwrap();
-        let error = Bound::bind(&path).unwrap_err();
+        let _first = BoundSocket::bind(&path).unwrap();
+        let error = BoundSocket::bind(&path).unwrap_err();
         assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
         UnixStream::connect(&path).unwrap();
     }
@@ -214,12 +214,12 @@ mod tests {
         folder::make_private(&folder).unwrap();
         let (stale, file, link) = (folder.join("stale"), folder.join("file"), folder.join("link"));
         drop(UnixListener::bind(&stale).unwrap());
-        Bound::bind(&stale).unwrap();
+        BoundSocket::bind(&stale).unwrap();
 
         fs::write(&file, "precious").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         for path in [&file, &link] {
-            assert!(matches!(Bound::bind(path), Err(BindError::Occupied { .. })));
+            assert!(matches!(BoundSocket::bind(path), Err(BindError::Occupied { .. })));
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
     }
@@ -228,7 +228,7 @@ mod tests {
     fn a_foreign_file_at_the_path_survives_the_release() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run/v1.sock");
-        let bound = Bound::bind(&path).unwrap();
+        let bound = BoundSocket::bind(&path).unwrap();
         fs::rename(&path, path.with_extension("moved")).unwrap();
         fs::write(&path, "precious").unwrap();
         drop(bound);
@@ -239,7 +239,7 @@ mod tests {
     fn an_unfit_path_is_refused_before_anything_is_made() {
         let long = PathBuf::from(format!("/tmp/{}/v1.sock", "x".repeat(120)));
         for path in [Path::new("v1.sock"), &long] {
-            assert!(matches!(Bound::bind(path), Err(BindError::PathUnfit { .. })));
+            assert!(matches!(BoundSocket::bind(path), Err(BindError::PathUnfit { .. })));
         }
     }
 }

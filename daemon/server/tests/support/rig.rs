@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use jsonrpsee::Methods;
 use longhaul_daemon::clock::Clock;
 use longhaul_daemon::link::{Caller, Counters};
-use longhaul_daemon::socket::bind::Bound;
+use longhaul_daemon::socket::bind::BoundSocket;
 use longhaul_daemon::socket::{Bounds, Server, accept};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -34,7 +34,7 @@ impl Rig {
     pub fn start_for(methods: impl Into<Methods>, bounds: Bounds, uid: Option<u32>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let socket = home.path().join("run/v1.sock");
-        let bound = Bound::bind(&socket).unwrap();
+        let bound = BoundSocket::bind(&socket).unwrap();
         let (counters, clock) = (Arc::<Counters>::default(), Clock::manual(0));
         let mut server = Server::new(methods.into(), bounds, counters.clone(), clock.clone());
         if let Some(uid) = uid {

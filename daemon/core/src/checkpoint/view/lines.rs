@@ -256,3 +256,6 @@ fn shown_path<'a>(inputs: &ViewInputs<'a>, key: &'a str, file: &'a File) -> &'a 
     let rest = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
+
+#[cfg(test)]
+mod tests;

@@ -246,3 +246,128 @@ fn the_parts_of_a_view_add_up_to_it() {
     assert!(sum.abs_diff(tokens::of_text(&text)) <= parts.len() as u64, "{sum}");
     assert!(lines.iter().all(|line| text.contains(&line.text)), "{lines:?}");
 }
+
+#[test]
+fn the_default_size_is_a_share_of_what_the_view_replaces() {
+    for (before, is_compacted, expected) in [
+        (8_000, false, 2_000),
+        (3_000, true, 3_000),
+        (100, false, 512),
+        (1_000_000, false, DEFAULT_TOKENS),
+        (1_000_000, true, DEFAULT_TOKENS),
+    ] {
+        assert_eq!(default_tokens(before, is_compacted), expected, "{before} {is_compacted}");
+    }
+}
+
+#[test]
+fn the_lines_of_each_part_are_counted() {
+    let counted: Vec<_> = parts("[TASK]\na\nb\nc\n[PLAN]\n[FILES]\nd")
+        .into_iter()
+        .map(|it| (it.name, it.lines))
+        .collect();
+    let expected = [("TASK", 3), ("PLAN", 0), ("FILES", 1)];
+    assert_eq!(counted, expected.map(|(name, lines)| (name.to_owned(), lines)));
+    assert_eq!(parts("a\nb\n")[0].lines, 2);
+}
+
+fn inputs<'a>(state: &'a Checkpoint, semantics: &'a Semantics, disk: &'a Disk) -> ViewInputs<'a> {
+    ViewInputs { thread_id: None, state, semantics, disk, focus: "" }
+}
+
+fn accepted(seq: u64, json: &str) -> crate::checkpoint::semantic::AcceptedUpdate {
+    let update = serde_json::from_str(json).unwrap();
+    crate::checkpoint::semantic::AcceptedUpdate { seq, update }
+}
+
+#[test]
+fn a_rollback_restores_the_plan_of_each_turn() {
+    let mut state = Checkpoint::default();
+    let mut feed = Feed::default();
+    let plan = |step: &str| format!(r#"{{"plan":[{{"step":"{step}","status":"pending"}}]}}"#);
+    for (seq, step) in [(1, "a"), (5, "b"), (9, "c")] {
+        feed.user(&mut state, at(seq), &format!("Do {step}."));
+        call(&mut state, &mut feed, seq + 1, ("update_plan", &plan(step)), "Plan updated");
+    }
+    let steps =
+        |state: &Checkpoint| state.plan.steps.iter().map(|it| it.text.clone()).collect::<Vec<_>>();
+    assert_eq!(steps(&state), ["c"]);
+    let back = |feed: &mut Feed, state: &mut Checkpoint, turns| {
+        let entry = Entry { at_ms: None, body: Body::RolledBack { turns } };
+        let step = feed.stepper.step(at(12), &entry).unwrap();
+        feed.reducer.step(state, at(12), &step);
+    };
+    back(&mut feed, &mut state, 2);
+    assert_eq!(steps(&state), ["a"]);
+    back(&mut feed, &mut state, 1);
+    assert_eq!(steps(&state), [""; 0]);
+}
+
+#[test]
+fn tools_without_a_meaning_of_their_own_are_commands() {
+    let mut state = Checkpoint { cwd: Some("/w".into()), ..Checkpoint::default() };
+    let mut feed = Feed::default();
+    feed.user(&mut state, at(0), "Look it up.");
+    call(&mut state, &mut feed, 1, ("lookup", r#"{"q":"alpha"}"#), "found");
+    assert_eq!(state.commands.newest().next().map(|it| &*it.text), Some("lookup alpha"));
+    let script = ("exec_command", r#"{"cmd":"ls src/ && cat a.rs && rm b.rs"}"#);
+    call(&mut state, &mut feed, 3, script, "Exit code: 0\nOutput:\nx");
+    let touched: Vec<_> = feed.reducer.take_touched().into_iter().map(|it| it.path).collect();
+    assert_eq!(touched, ["a.rs", "b.rs"], "what is only listed has no content to compare");
+}
+
+#[test]
+fn the_document_has_the_files_commands_and_the_newer_plan() {
+    use crate::checkpoint::document::document;
+    let state = session();
+    let then = ContentHash::of(b"then");
+    let seen = |late| OnDisk { then: Some(then.clone()), late, now: Now::Content(then.clone()) };
+    let disk = Disk::from([
+        ("/w/src/fetch.rs".to_owned(), seen(false)),
+        ("/w/tests/retry.rs".to_owned(), seen(true)),
+    ]);
+    let of = |semantics: &Semantics| {
+        serde_json::to_value(document(&inputs(&state, semantics, &disk))).unwrap()
+    };
+    let made = of(&Semantics::default());
+    let file = &made["artifacts"]["/w/src/fetch.rs"];
+    assert_eq!(
+        (&file["kind"], &file["state"], &file["hash"]),
+        (&"file".into(), &"edited".into(), &then.as_str().into())
+    );
+    assert_ne!(made["artifacts"]["/w/tests/retry.rs"]["hash"], then.as_str(), "read too late");
+    assert_eq!(made["artifacts"]["cmd:cargo test"]["kind"], "command");
+    let plan = &made["plan"];
+    assert_eq!(plan["done"], serde_json::json!({ "1": true }));
+    assert_eq!(plan["in_progress"], serde_json::json!(["2"]));
+    assert_eq!(plan["evidence"]["ref"], "7");
+    let proposal = r#"{"kind":"plan","steps":[{"id":"p","text":"Ship"}]}"#;
+    for (seq, expected) in [(6, "1"), (7, "p"), (8, "p")] {
+        let made = of(&Semantics::of(&[accepted(seq, proposal)]));
+        assert_eq!(made["plan"]["steps"][0]["id"], expected, "{seq}");
+    }
+    let none = Checkpoint::default();
+    let made =
+        serde_json::to_value(document(&inputs(&none, &Semantics::default(), &disk))).unwrap();
+    assert_eq!(made["plan"].get("evidence"), None);
+}
+
+#[test]
+fn a_failure_is_resolved_by_the_same_commands_success() {
+    let mut state = Checkpoint::default();
+    let mut feed = Feed::default();
+    let run = |script: &str| format!(r#"{{"cmd":"{script}"}}"#);
+    let mut go = |seq, script: &str, output: &str| {
+        call(&mut state, &mut feed, seq, ("exec_command", &run(script)), output);
+        state.errors.iter().map(|it| (it.what.clone(), it.resolved)).collect::<Vec<_>>()
+    };
+    let made = |resolved| [("make".to_owned(), resolved)];
+    assert_eq!(go(1, "make", "Exit code: 2\nOutput:\nerror: x"), made(false));
+    assert_eq!(
+        go(3, "rg nothing", "Exit code: 1\nOutput:\n"),
+        made(false),
+        "no match is no failure"
+    );
+    assert_eq!(go(5, "ls", "Exit code: 0\nOutput:\na"), made(false));
+    assert_eq!(go(7, "make", "Exit code: 0\nOutput:\ndone"), made(true));
+}

@@ -1,3 +1,5 @@
+mod limits;
+
 use super::*;
 use crate::memory::consolidate::{
     Bounds, Consolidation, Exclusions, ExtractedThread, Inputs, consolidate,

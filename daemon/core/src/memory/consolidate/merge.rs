@@ -78,15 +78,15 @@ pub(super) fn merge<'a>(
     let mut kinds: BTreeMap<LearningKind, usize> = BTreeMap::new();
     let mut paired: BTreeMap<String, usize> = BTreeMap::new();
     entries.retain(|entry| {
-        // A file that changes together with many is listed with its two closest.
-        let files = entry.text.split('`').skip(1).step_by(2);
+        // A file that changes together with many is listed with its two closest. A pair that is left out does not
+        // count.
         let is_pair = entry.kind == LearningKind::CoChange;
-        for file in files.filter(|_| is_pair) {
-            let count = paired.entry(file.to_owned()).or_default();
-            *count += 1;
-            if *count > PARTNERS_MAX {
-                return false;
-            }
+        let files = || entry.text.split('`').skip(1).step_by(2).filter(|_| is_pair);
+        if files().any(|file| paired.get(file).is_some_and(|count| *count >= PARTNERS_MAX)) {
+            return false;
+        }
+        for file in files() {
+            *paired.entry(file.to_owned()).or_default() += 1;
         }
         let count = kinds.entry(entry.kind).or_default();
         *count += 1;
@@ -143,7 +143,9 @@ impl EntryDraft {
         let other = words(&learning.text);
         let shared = self.words.intersection(&other).count();
         let all = self.words.union(&other).count();
-        negations(&self.words) == negations(&other) && shared * 100 >= all * SAME_PERCENT
+        negations(&self.words) == negations(&other)
+            && shared * 100 >= all * SAME_PERCENT
+            && are_opposite(&self.newest.text, &learning.text) != Some(true)
     }
 
     fn add(&mut self, learning: &Learning, root: String) {
@@ -215,9 +217,8 @@ fn supersede(drafts: &mut Vec<EntryDraft>) {
 /// Whether two rules contradict: one forbids what the other demands, or they choose opposite
 /// alternatives ("pnpm instead of npm", "npm instead of pnpm").
 fn contradict(a: &EntryDraft, b: &EntryDraft) -> bool {
-    let (x, y) = (choice(&a.newest.text), choice(&b.newest.text));
-    if let (Some((chosen, refused)), Some((other, others))) = (x, y) {
-        return chosen == others && refused == other;
+    if let Some(is_opposite) = are_opposite(&a.newest.text, &b.newest.text) {
+        return is_opposite;
     }
     let bare = |words: &BTreeSet<String>| -> BTreeSet<String> {
         let is_mark =
@@ -302,4 +303,10 @@ fn negations(words: &BTreeSet<String>) -> bool {
 
 fn words(text: &str) -> BTreeSet<String> {
     plain(text).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether two rules choose opposite alternatives; `None` if one of them chooses none.
+fn are_opposite(a: &str, b: &str) -> Option<bool> {
+    let ((chosen, refused), (other, others)) = (choice(a)?, choice(b)?);
+    Some(chosen == others && refused == other)
 }

@@ -1,5 +1,9 @@
+mod claims;
 mod folders;
+mod map;
+mod merge;
 mod page;
+mod published;
 
 use super::*;
 use crate::memory::learning::{Name, NameKind, Outcome};

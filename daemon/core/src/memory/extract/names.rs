@@ -220,4 +220,111 @@ mod tests {
         names.read("docs/a.md: see {root}/docs/a.md, $R/docs/a.md", Mention::Printed, None, None);
         assert_eq!(names.finish()[0].hits, 3, "a known file is counted under every spelling");
     }
+
+    fn found(names: Names) -> Vec<(String, u32, u32)> {
+        names.finish().into_iter().map(|name| (name.text, name.uses, name.hits)).collect()
+    }
+
+    #[test]
+    fn a_named_file_counts_unless_it_is_a_pattern() {
+        let mut names = Names::default();
+        let long = "x/".repeat(limits::PATH_BYTES / 2);
+        let patterns = ["$ROOT/a.rs", "src/*.rs", "src/{a,b}.rs", "<file>", "ab"];
+        for path in patterns.into_iter().chain([&*format!("{long}ab")]) {
+            names.path(path, Mention::Used, None);
+        }
+        for path in ["/w/p/src/a.rs", "./src/a.rs", "src/a.rs"] {
+            names.path(path, Mention::Used, Some("/w/p"));
+        }
+        names.path("Makefile", Mention::Printed, None);
+        names.changed(&format!("{long}ab"), None);
+        assert_eq!(found(names), [("src/a.rs".to_owned(), 3, 3), ("Makefile".to_owned(), 0, 1)]);
+        let longest = format!("{}a", &long[..limits::PATH_BYTES - 1]);
+        let mut names = Names::default();
+        names.path(&longest, Mention::Used, None);
+        names.changed(&longest, None);
+        assert_eq!(found(names).len(), 1);
+    }
+
+    #[test]
+    fn a_short_or_redacted_name_does_not_count() {
+        let mut names = Names::default();
+        let text = "/w/p/ab /w/p/abc [REDACTED_SECRET_KEY] use REDACTED_ALL";
+        names.read(text, Mention::Printed, Some("/w/p"), None);
+        assert_eq!(found(names), [("abc".to_owned(), 0, 1)]);
+    }
+
+    #[test]
+    fn an_identifier_belongs_to_the_file_in_which_it_was_used() {
+        let mut names = Names::default();
+        let mut read = |mention, file| names.read("parse_line", mention, None, file);
+        read(Mention::Printed, Some("a.rs"));
+        read(Mention::Printed, Some("b.rs"));
+        read(Mention::Used, Some("c.rs"));
+        read(Mention::Used, None);
+        read(Mention::Printed, Some("d.rs"));
+        let files: Vec<Option<String>> = names.finish().into_iter().map(|name| name.file).collect();
+        assert_eq!(files, [Some("c.rs".to_owned())]);
+        let mut names = Names::default();
+        names.read("see src/a.rs", Mention::Printed, None, Some("b.rs"));
+        assert_eq!(names.finish()[0].file, None, "a path is in no file");
+    }
+
+    #[test]
+    fn names_are_ranked_by_use() {
+        let mut names = Names { calls: OPENING_CALLS, ..Names::default() };
+        names.read("opened_by", Mention::Used, None, None);
+        names.command("just test", false);
+        names.command("just lint", false);
+        names.mark_worked("just lint");
+        names.mark_worked("just other");
+        names.calls += 1;
+        names.changed("z.rs", None);
+        for (name, mention, count) in [
+            ("later_used", Mention::Used, 1),
+            ("printed_often", Mention::Printed, 9),
+            ("printed_once", Mention::Printed, 1),
+            ("used_often", Mention::Used, 8),
+        ] {
+            (0..count).for_each(|_| names.read(name, mention, None, None));
+        }
+        let finished = names.finish();
+        let order: Vec<&str> = finished.iter().map(|name| name.text.as_str()).collect();
+        let expected = [
+            "used_often",
+            "just lint",
+            "z.rs",
+            "just test",
+            "opened_by",
+            "later_used",
+            "printed_often",
+            "printed_once",
+        ];
+        assert_eq!(order, expected);
+        let opening = finished.iter().filter(|name| name.is_opening);
+        assert_eq!(opening.count(), 3, "of the first 40 calls");
+        let done: Vec<&str> =
+            finished.iter().filter(|name| name.is_done).map(|name| name.text.as_str()).collect();
+        assert_eq!(done, ["just lint", "z.rs"]);
+    }
+
+    #[test]
+    fn the_most_valuable_names_are_kept() {
+        let mut names = Names::default();
+        names.read("valuable_name", Mention::Used, None, None);
+        for number in 0..40_000 {
+            names.calls = number;
+            names.read(&format!("printed_{number}"), Mention::Printed, None, None);
+            assert!(names.seen.len() <= COUNTED_MAX);
+        }
+        let kept = names.finish();
+        assert_eq!((kept.len(), kept[0].text.as_str()), (900, "valuable_name"));
+
+        let long = |number: usize| format!("{}_{number:03}", "x".repeat(150));
+        let mut names = Names::default();
+        (0..500).for_each(|number| names.changed(&long(number), None));
+        let kept = names.finish();
+        assert_eq!(kept.len(), 48 * 1_024 / (154 + 40));
+        assert!((0..).zip(&kept).all(|(number, name)| name.text == long(number)));
+    }
 }

@@ -58,6 +58,19 @@ mod tests {
             (Signs { steps: (3, 3), ..signs }, Outcome::Success),
             (Signs { steps: (1, 3), ..signs }, Outcome::Partial),
             (Signs { is_interrupted: true, is_answered: false, ..signs }, Outcome::Partial),
+            (Signs { is_interrupted: true, changed: false, ..signs }, Outcome::Uncertain),
+            (
+                Signs { is_interrupted: true, changed: false, steps: (3, 3), ..signs },
+                Outcome::Uncertain,
+            ),
+            (Signs { is_interrupted: true, last_check: Some(true), ..signs }, Outcome::Partial),
+            (Signs { is_corrected: true, changed: false, ..signs }, Outcome::Fail),
+            (Signs { is_corrected: true, steps: (3, 3), ..signs }, Outcome::Partial),
+            (Signs { is_answered: false, steps: (3, 3), ..signs }, Outcome::Uncertain),
+            (
+                Signs { is_answered: false, changed: false, steps: (1, 3), ..signs },
+                Outcome::Uncertain,
+            ),
         ] {
             assert_eq!(triage(signs), outcome, "{signs:?}");
         }

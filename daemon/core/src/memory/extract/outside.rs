@@ -82,4 +82,13 @@ mod tests {
             assert!(!lines.contains(line), "{line}");
         }
     }
+
+    #[test]
+    fn words_too_short_for_a_command_are_not_recorded() {
+        let mut lines = OutsideLines::default();
+        lines.note("make all\nmake al\nls -l");
+        assert!(
+            lines.contains("make all") && !lines.contains("make al") && !lines.contains("ls -l")
+        );
+    }
 }

@@ -279,4 +279,165 @@ mod tests {
         let (_, fixes, _) = runs.finish();
         assert_eq!(fixes[0].instead.as_deref(), Some("uv run pytest tests/unit"));
     }
+
+    const FAILED: End<'_> = End { seq: 1, at_ms: 0, passed: false, printed: "error: it broke" };
+    const PASSED: End<'_> = End { seq: 2, at_ms: 0, passed: true, printed: "" };
+
+    /// What happens after a failure: a command that passes or fails, or a changed file.
+    enum Then<'a> {
+        Ran(&'a str),
+        Fails(&'a str),
+        Changed(&'a str),
+    }
+
+    use Then::{Changed, Fails, Ran};
+
+    fn fixes(failed: &str, then: &[Then<'_>]) -> Vec<Fix> {
+        let mut runs = Runs::default();
+        runs.end(failed, None, FAILED);
+        for step in then {
+            match step {
+                Ran(line) => runs.end(line, None, PASSED),
+                Fails(line) => runs.end(line, None, FAILED),
+                Changed(path) => runs.changed(path),
+            }
+        }
+        runs.finish().1
+    }
+
+    #[test]
+    fn a_repair_is_what_was_changed_or_run_before_the_same_line_worked() {
+        let files = ["a.rs", "b.rs", "c.rs", "d.rs", "e.rs"].map(Changed);
+        let test = || Ran("cargo test");
+        let of = |then: &[Then<'_>]| {
+            fixes("cargo test", then)
+                .into_iter()
+                .map(|fix| (fix.changed.concat(), fix.ran.join(", ")))
+                .collect::<Vec<_>>()
+        };
+        let means = |changed: &str, ran: &str| vec![(changed.to_owned(), ran.to_owned())];
+        assert_eq!(of(&[test()]), []);
+        assert_eq!(of(&[Changed("a.rs")]), [], "not yet repaired");
+        assert_eq!(of(&[Changed("a.rs"), Changed("a.rs"), test()]), means("a.rs", ""));
+        let four = ["a.rs", "b.rs", "c.rs", "d.rs"].map(Changed).into_iter().chain([test()]);
+        assert_eq!(of(&four.collect::<Vec<_>>()), means("a.rsb.rsc.rsd.rs", ""));
+        let five = files.into_iter().chain([test()]).collect::<Vec<_>>();
+        assert_eq!(of(&five), [], "five files are a change of their own");
+        let installed = [Ran("npm install"), Ran("make notes"), test()];
+        assert_eq!(of(&installed), means("", "npm install"));
+        let many = ["pip install a", "pip install b", "pip install c", "pip install d"].map(Ran);
+        let many: Vec<Then<'_>> = many.into_iter().chain([test()]).collect();
+        assert_eq!(of(&many), means("", "pip install a, pip install b, pip install c"));
+        assert_eq!(of(&[Fails("npm install"), test()]), [], "an installation that failed");
+    }
+
+    #[test]
+    fn an_alternative_is_similar_works_and_comes_soon() {
+        let instead = |failed: &str, then: &[Then<'_>]| {
+            fixes(failed, then).first().and_then(|fix| fix.instead.clone())
+        };
+        let other = || Ran("make notes");
+        for (failed, works, is_found) in [
+            ("pytest tests/unit", "uv run pytest tests/unit", true),
+            ("pytest tests/unit", "/w/.venv/bin/pytest tests/unit", true),
+            ("pytest tests/unit", "PYTEST -v tests/unit", true),
+            ("pytest tests/unit", "pytest other/place now", false),
+            ("pytest tests/unit", "ls tests/unit", false),
+            ("pytest tests/unit", "pytest tests/unit | tail -5", false),
+            ("pytest tests/unit | tail -5", "uv run pytest tests/unit | tail", true),
+            ("make a b c d", "make a x y z", false),
+            ("make a b c d", "make a b x y", true),
+            ("cd /w && pytest tests", "cd /w && pytest tests 2>&1", false),
+        ] {
+            let found = instead(failed, &[Ran(works)]);
+            assert_eq!(found.is_some(), is_found, "{failed}: {works}: {found:?}");
+            assert!(found.is_none_or(|line| line == works));
+        }
+        let (failed, works) = ("pytest tests/unit", || Ran("uv run pytest tests/unit"));
+        let soon = (0..5).map(|_| other()).chain([works()]).collect::<Vec<_>>();
+        assert!(instead(failed, &soon).is_some(), "the sixth command");
+        let late = (0..6).map(|_| other()).chain([works()]).collect::<Vec<_>>();
+        assert_eq!(instead(failed, &late), None, "the seventh command");
+        let again = [other(), other(), other(), Fails(failed), other(), other(), other(), works()];
+        assert!(instead(failed, &again).is_some(), "counted from the last failure");
+        assert_eq!(instead(failed, &[Changed("a.py"), works()]), None, "a file was changed");
+        assert_eq!(instead(failed, &[Fails("uv run pytest tests/unit")]), None);
+        let twice = [works(), Fails(failed), works()];
+        assert_eq!(fixes(failed, &twice).len(), 1, "listed once");
+        let two = [works(), Fails(failed), Ran("python3 -m pytest tests/unit")];
+        assert_eq!(fixes(failed, &two).len(), 2, "two alternatives");
+    }
+
+    #[test]
+    fn a_failure_that_teaches_nothing_is_no_fix() {
+        let fix = |line: &str, printed: &str| {
+            let mut runs = Runs::default();
+            runs.end(line, None, end(false, printed));
+            runs.changed("a.rs");
+            runs.end(line, None, PASSED);
+            runs.finish().1.pop().map(|fix| fix.said)
+        };
+        assert_eq!(fix("cargo test", "error: it broke").as_deref(), Some("error: it broke"));
+        assert_eq!(fix("cargo test", ""), None, "it said nothing");
+        assert_eq!(fix("cargo test", "bash: cd: src: No such file or directory"), None);
+        assert_eq!(fix("./sync.sh", "error: it broke"), None, "not a check");
+        assert_eq!(fix("git push", "error: it broke"), None, "an ordinary command");
+        assert_eq!(fix("cat a.rs", "error: it broke"), None);
+    }
+
+    #[test]
+    fn the_last_check_counts_and_lists_are_bounded() {
+        let mut runs = Runs::default();
+        assert_eq!(runs.last_check(), None);
+        runs.end("./sync.sh", None, PASSED);
+        assert_eq!(runs.last_check(), None, "not a check");
+        runs.end("cargo test", None, PASSED);
+        assert_eq!(runs.last_check(), Some(true));
+        runs.end("cargo clippy", None, FAILED);
+        runs.end("./sync.sh", None, PASSED);
+        assert_eq!(runs.last_check(), Some(false));
+
+        let mut runs = Runs::default();
+        runs.end("cargo test", None, PASSED);
+        for number in 0..300 {
+            runs.end(&format!("./failing_{number}.sh"), None, FAILED);
+        }
+        for number in 0..300 {
+            runs.end(&format!("./run_{number}.sh"), None, PASSED);
+        }
+        runs.end("./run_299.sh", None, PASSED);
+        let (list, _, steps) = runs.finish();
+        assert_eq!((list.len(), steps.len()), (160, 240));
+        assert!(list.iter().all(|run| run.passed > 0), "failed commands are dropped first");
+        assert_eq!(list[159].passed, 2);
+
+        let mut runs = Runs::default();
+        for _ in 0..3 {
+            for (line, tests) in
+                [("cargo test", "test result: ok. 3 passed; 0 failed"), ("npm test", "")]
+            {
+                runs.end(line, Some("web"), end(true, tests));
+            }
+        }
+        let (list, _, steps) = runs.finish();
+        assert_eq!(list.iter().map(|run| run.passed).collect::<Vec<_>>(), [3, 3]);
+        assert_eq!(list[0].tests.map(|tests| tests.passed), Some(3));
+        assert_eq!(list[0].folder.as_deref(), Some("web"));
+        assert_eq!(steps.len(), 6, "steps may repeat, but not directly");
+    }
+
+    #[test]
+    fn only_so_many_failures_wait_for_a_repair() {
+        let mut runs = Runs::default();
+        for number in 0..20 {
+            runs.end(&format!("cargo test -p p{number}"), None, FAILED);
+        }
+        runs.changed("a.rs");
+        for number in 0..20 {
+            runs.end(&format!("cargo test -p p{number}"), None, PASSED);
+        }
+        let lines: Vec<String> = runs.finish().1.into_iter().map(|fix| fix.line).collect();
+        let expected: Vec<String> = (4..20).map(|n| format!("cargo test -p p{n}")).collect();
+        assert_eq!(lines, expected, "the sixteen newest");
+    }
 }

@@ -430,4 +430,69 @@ mod tests {
         assert!(is_approval("Perfect, thanks!"));
         assert!(!is_approval("make it perfect"));
     }
+
+    #[test]
+    fn a_cue_counts_only_where_it_addresses_someone() {
+        for (message, kind) in [
+            ("Don’t use tabs in this project", Some(Constraint)),
+            ("You must (never) push to main", Some(Constraint)),
+            ("use tabs here from now on", Some(Preference)),
+            ("in this repository you should always squash", Some(Preference)),
+            ("and never push to main again", Some(Constraint)),
+            ("please, also never push to main", Some(Constraint)),
+            ("it will also never be set again", None),
+            ("the flag is set and never read again", None),
+            ("the neverending test is slow", None),
+            ("Use 'never' as the default value", None),
+        ] {
+            let found: Vec<LearningKind> =
+                statements(message, false).iter().map(|s| s.kind).collect();
+            assert_eq!(found, Vec::from_iter(kind), "{message}");
+        }
+        check(
+            "先看这个。以后请用中文回答我！谢谢你的帮助",
+            &[(Preference, "以后请用中文回答我！")],
+        );
+        check("Fix it; never push to main! ok", &[(Constraint, "never push to main!")]);
+        check("See v1.2; always use tabs.in files", &[(Preference, "always use tabs.in files")]);
+    }
+
+    #[test]
+    fn a_correction_that_sets_a_rule_is_the_rule() {
+        use LearningKind::Correction;
+        check("No! Never push to main.", &[(Constraint, "Never push to main.")]);
+        let passing = "No, the wrong file! Make sure the docs are built.";
+        check(passing, &[(Correction, passing)]);
+        check("no, stop there", &[]);
+        let first = statements("No, the port is 5433, not 5432", false);
+        assert_eq!(first, [], "the agent has not spoken yet");
+    }
+
+    #[test]
+    fn long_and_generated_messages_set_no_rules() {
+        let of = |message: &str| statements(message, false).len();
+        const RULE: &str = "always use tabs in here";
+        for (before, count) in [
+            ("# Fix\n", 1),
+            ("# Fix\n# Now\n", 0),
+            ("## Fix\n## Now\n", 0),
+            ("# Fix\n## Now\n", 0),
+            ("<a>\n<b>\n", 0),
+            ("#1\n#2\n", 1),
+        ] {
+            assert_eq!(of(&format!("{before}{RULE}")), count, "{before}");
+        }
+        let padded = |bytes: usize| format!("{}\n{RULE}", "x".repeat(bytes - RULE.len() - 1));
+        assert_eq!((of(&padded(1_500)), of(&padded(1_501))), (1, 0));
+        let rules: String = (0..20).map(|n| format!("- never edit file number {n}\n")).collect();
+        assert_eq!(of(&rules), 12);
+        assert_eq!(of(&format!("{RULE}\n{RULE}\n")), 1);
+    }
+
+    #[test]
+    fn a_long_message_is_no_approval() {
+        let thanks = |bytes: usize| format!("Thanks, {}", "x".repeat(bytes - 8));
+        assert!(is_approval(&thanks(199)) && !is_approval(&thanks(200)));
+        assert!(is_typed("fix it") && !is_typed("<a>\n<b>\nfix it"));
+    }
 }

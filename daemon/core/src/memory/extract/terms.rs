@@ -321,4 +321,64 @@ mod tests {
             find(text, true, &mut |found| assert!(!found.text.is_empty()));
         }
     }
+
+    #[test]
+    fn the_shape_of_a_chunk_decides_what_it_is() {
+        for (text, found) in [
+            // Paths: with a folder of a project, a file, several folders, a folder, or a joined name.
+            ("src/lexer", "src/lexer"),
+            ("one/two/six", "one/two/six"),
+            ("mydir/", "mydir"),
+            ("my_dir/name", "my_dir/name"),
+            ("mine/a.mp3", "mine/a.mp3"),
+            ("/b_.rs", "/b_.rs"),
+            ("/b-.rs", "/b-.rs"),
+            ("schema.graphql", "schema.graphql"),
+            ("ab.rs", "ab.rs"),
+            // Prose, numbers and addresses.
+            ("and/or", ""),
+            ("and/or.sentence", ""),
+            ("and/or.Rs", ""),
+            ("and/or.12", ""),
+            ("12/34/5678", ""),
+            ("src//lexer.rs", ""),
+            ("src/a%20b.rs", ""),
+            ("src/a?b.rs", ""),
+            ("src/a&b.rs", ""),
+            ("a.rs", ""),
+            // Names.
+            ("parse_line", "parse_line"),
+            ("parseLine", "parseLine"),
+            ("__init__", ""),
+            ("a_1_b_2", ""),
+            ("1parse_line", ""),
+            ("Parse", ""),
+            ("parse", ""),
+            // Words with hyphens.
+            ("one-two-three", "one-two-three"),
+            ("1-two-three", ""),
+            ("one--two-three", ""),
+            ("one-two-three@x", ""),
+            ("-one-two", "one-two"),
+            // Tickets, hashes, addresses.
+            ("ABC-123", "ABC-123"),
+            ("A-123", ""),
+            ("ABCDEFGHIJK-1", ""),
+            ("ABC-1234567", ""),
+            ("AbC-123", ""),
+            ("1a2b3c4", "1a2b3c4"),
+            ("1a2b3g4", ""),
+            ("12345a7", ""),
+            ("0199a213-81c0-7800-8aa1-bbab2a035a53", "0199a213-81c0-7800-8aa1-bbab2a035a53"),
+            ("0199a213-81c0-78008-aa1-bbab2a035a53", ""),
+            ("http://a.b", ""),
+            ("http://a.bc", "http://a.bc"),
+            ("#12", "#12"),
+            ("#1234567", "#1234567"),
+            ("#1", ""),
+            ("#12345678", ""),
+        ] {
+            check(text, &Vec::from_iter((!found.is_empty()).then_some(found)));
+        }
+    }
 }

@@ -1,3 +1,6 @@
+mod accounts;
+mod learned;
+
 use serde_json::json;
 
 use super::*;

@@ -134,9 +134,11 @@ fn learning(
     })
 }
 
-/// The whole line that contains the quotation: a rule stays in the person's words.
+/// The whole line that contains the quotation, without a list marker: a rule stays in the person's words.
 fn quoted_line<'a>(row: &'a str, quote: &str) -> Option<&'a str> {
-    row.lines().find(|line| normalized(line).contains(quote))
+    let line = row.lines().find(|line| normalized(line).contains(quote))?;
+    let bare = line.trim_start();
+    Some(["- ", "* "].iter().find_map(|marker| bare.strip_prefix(marker)).unwrap_or(line))
 }
 
 /// The rows shown, for checking an account.

@@ -222,3 +222,214 @@ fn nothing_to_learn_is_not_an_error() {
     let fenced = question.read(&format!("```json\n{empty}\n```"));
     assert_eq!(fenced, Ok(Reading::default()));
 }
+
+#[test]
+fn the_question_says_which_thread_it_is_about() {
+    let meta = |id: &str, cwd: &str, branch: &str| {
+        let payload = json!({ "id": id, "cwd": cwd, "source": "cli", "git": { "branch": branch } });
+        json!({ "timestamp": "2026-05-01T09:00:00Z", "type": "session_meta", "payload": payload })
+            .to_string()
+    };
+    let mut lines = vec![meta("t1", "/w/p", "topic")];
+    lines.extend(session());
+    let copied = meta("t0", "/w/before", "main").replace("2026-05-01", "2026-04-01");
+    lines.push(copied);
+    let heading = |lines: &[String]| {
+        let question = ask(lines, 10_000).unwrap();
+        question
+            .user
+            .lines()
+            .take_while(|line| !line.contains("Each row"))
+            .collect::<Vec<_>>()
+            .join(";")
+    };
+    let first = heading(&lines);
+    let of = "thread: t1;folder: /w/p;branch: topic;last line: 2026-05-01;";
+    assert!(first.contains(of), "{first}");
+    let settings = json!({ "cwd": "/w/p/web", "model": "m" });
+    lines.push(json!({ "type": "turn_context", "payload": settings }).to_string());
+    assert!(heading(&lines).contains("folder: /w/p/web;branch: topic;"));
+    assert!(heading(&session()).contains("folder: unknown;branch: unknown;"));
+
+    let question = ask(&lines, 10_000).unwrap();
+    let memory = question.read(&answer(&json!([]))).unwrap().memory.unwrap();
+    let day = |ms: i64| date(ms);
+    assert_eq!(
+        (day(memory.created_at_ms), day(memory.updated_at_ms)),
+        ("2026-05-01".into(), "2026-05-01".into())
+    );
+    assert_eq!(
+        (memory.cwd.as_deref(), memory.branch.as_deref()),
+        (Some("/w/p/web"), Some("topic"))
+    );
+    assert!(!memory.reached_outside);
+    let web = json!({ "url": "https://docs.example" }).to_string();
+    lines.push(item(&json!({ "type": "function_call", "name": "mcp__web__fetch", "call_id": "w", "arguments": web })));
+    lines
+        .push(item(&json!({ "type": "function_call_output", "call_id": "w", "output": "a page" })));
+    lines.extend(call("c9", "ls", "src"));
+    let question = ask(&lines, 10_000).unwrap();
+    assert!(question.user.contains(" outside] a page"), "{}", question.user);
+    assert!(question.read(&answer(&json!([]))).unwrap().memory.unwrap().reached_outside);
+}
+
+#[test]
+fn a_row_names_who_wrote_it() {
+    for (source, name) in [
+        (json!("cli"), "user"),
+        (json!("exec"), "client"),
+        (
+            json!({ "subagent": { "thread_spawn": { "parent_thread_id": "t0", "depth": 1 } } }),
+            "agent",
+        ),
+    ] {
+        let payload = json!({ "id": "t1", "cwd": "/w/p", "source": source });
+        let mut lines = vec![json!({ "type": "session_meta", "payload": payload }).to_string()];
+        lines.push(message("user", "never push to main, and fix it"));
+        let question = ask(&lines, 10_000).unwrap();
+        assert!(question.user.contains(&format!("[1 {name}] never push")), "{}", question.user);
+        // Only a person sets rules.
+        let learnings = json!([
+            { "kind": "constraint", "text": "never push", "seq": 1, "quote": "never push to main" },
+        ]);
+        assert_eq!(question.read(&answer(&learnings)).is_ok(), name == "user", "{name}");
+    }
+}
+
+#[test]
+fn a_learning_keeps_the_words_and_the_origin_of_its_row() {
+    let mut lines = session();
+    lines.push(message("user", "- Keep it small.\n- Never push to main, whoever asks\n- thanks"));
+    let question = ask(&lines, 10_000).unwrap();
+    let learnings = json!([
+        { "kind": "constraint", "text": "No pushes", "seq": 10, "quote": "never push  to MAIN" },
+        { "kind": "command", "text": "`cargo test` runs 3 tests", "seq": 4, "quote": "3 passed" },
+        { "kind": "fact", "text": "there are 3 tests", "seq": 4, "quote": "3 passed" },
+        { "kind": "fact", "text": "it is done", "seq": 9, "quote": "done." },
+    ]);
+    let memory = question.read(&answer(&learnings)).unwrap().memory.unwrap();
+    let found = memory.learnings.iter().map(|l| (l.text.as_str(), l.origin.name(), l.evidence.seq));
+    let expected = [
+        ("Never push to main, whoever asks", "person", 10),
+        ("`cargo test` runs 3 tests", "agent", 4),
+        ("there are 3 tests", "tool", 4),
+        ("it is done", "agent", 9),
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn an_answer_is_bounded() {
+    let question = ask(&session(), 10_000).unwrap();
+    let one = |text: &str, quote: &str| {
+        let learnings = json!([{ "kind": "fact", "text": text, "seq": 4, "quote": quote }]);
+        question.read(&answer(&learnings)).map(|read| read.memory.unwrap().learnings[0].text.len())
+    };
+    let too_long = |field, bytes, max| Err(AnswerError::TooLong { field, bytes, max });
+    assert_eq!(one(&"x".repeat(960), "3 passed"), Ok(480), "cut to the length of a learning");
+    assert_eq!(one(&"x".repeat(961), "3 passed"), too_long("text", 961, 960));
+    assert_eq!(
+        one("x", "3 p"),
+        Err(AnswerError::NoEvidence { number: 1 }),
+        "three bytes prove nothing"
+    );
+    assert_eq!(one("x", "3 pa"), Ok(1));
+    let secret = "the key ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    assert_eq!(one("x", secret), Err(AnswerError::Secret { number: 1 }));
+
+    let whole = |field: &str, value: Value| {
+        let mut whole: Value = serde_json::from_str(&answer(&json!([]))).unwrap();
+        whole[field] = value;
+        question.read(&whole.to_string()).map(|read| read.memory.is_some())
+    };
+    const KIB: usize = 1_024;
+    for field in ["rollout_summary", "raw_memory"] {
+        assert_eq!(whole(field, json!("x".repeat(24 * KIB))), Ok(true));
+        assert_eq!(
+            whole(field, json!("x".repeat(24 * KIB + 1))),
+            Err(AnswerError::TooLong { field, bytes: 24 * KIB + 1, max: 24 * KIB })
+        );
+        assert_eq!(whole(field, json!(" \n")), Ok(false), "without {field} nothing was learned");
+    }
+    let learning = json!({ "kind": "fact", "text": "x", "seq": 4, "quote": "3 passed" });
+    assert_eq!(whole("learnings", json!(vec![learning.clone(); 64])), Ok(true));
+    let many = Err(AnswerError::TooLong { field: "learnings", bytes: 65, max: 64 });
+    assert_eq!(whole("learnings", json!(vec![learning; 65])), many);
+}
+
+#[test]
+fn a_models_answer_is_completed_by_what_was_observed() {
+    let learning = |kind: LearningKind, text: &str, is_passing| crate::memory::Learning {
+        kind,
+        text: text.into(),
+        origin: Origin::of_edit(),
+        evidence: crate::memory::Evidence { thread_id: "t1".into(), seq: 1, quote: String::new() },
+        slot: None,
+        is_passing,
+        keywords: Vec::new(),
+        branch: None,
+        at_ms: 0,
+    };
+    let of = |learnings: &[(LearningKind, &str, bool)]| RolloutMemory {
+        learnings: learnings
+            .iter()
+            .map(|(kind, text, once)| learning(*kind, text, *once))
+            .collect(),
+        ..RolloutMemory::default()
+    };
+    use LearningKind::{Command, Constraint, Fact, Outcome};
+    let extracted = RolloutMemory {
+        branch: Some("ours".into()),
+        forked_from: Some("t0".into()),
+        reached_outside: true,
+        steps: vec!["just all".into()],
+        ..of(&[
+            (Constraint, "our rule", false),
+            (Constraint, "our passing rule", true),
+            (Command, "our command", false),
+            (Command, "our passing command", true),
+            (Outcome, "our outcome", false),
+        ])
+    };
+    let combined = |answered: RolloutMemory| {
+        let memory = combine(Some(extracted.clone()), Some(answered)).unwrap();
+        let texts: Vec<String> = memory.learnings.iter().map(|l| l.text.clone()).collect();
+        (texts, memory)
+    };
+    let (texts, memory) = combined(of(&[(Fact, "its fact", false)]));
+    let observed = ["our command", "our passing command", "our outcome"];
+    assert_eq!(texts, [&["its fact", "our rule"][..], &observed].concat(), "it names no rule");
+    assert_eq!(
+        (memory.branch.as_deref(), memory.forked_from.as_deref()),
+        (Some("ours"), Some("t0"))
+    );
+    assert!(memory.reached_outside && memory.steps == ["just all"]);
+
+    let with_rule = RolloutMemory {
+        branch: Some("its".into()),
+        reached_outside: false,
+        ..of(&[(Constraint, "its rule", false)])
+    };
+    let (texts, memory) = combined(with_rule);
+    assert_eq!(texts, [&["its rule"][..], &observed].concat(), "its rules replace ours");
+    assert_eq!(memory.branch.as_deref(), Some("its"));
+    assert!(memory.reached_outside);
+    let alone = combine(None, Some(of(&[(Fact, "its fact", false)]))).unwrap();
+    assert_eq!(alone.learnings.len(), 1);
+    assert!(!alone.reached_outside);
+}
+
+#[test]
+fn the_schema_names_what_an_answer_may_contain() {
+    let schema = schema();
+    let names =
+        |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    let required = schema["required"].as_array().unwrap();
+    assert_eq!(names(&schema["properties"]).len(), required.len());
+    let item = &schema["properties"]["learnings"]["items"];
+    for kind in item["properties"]["kind"]["enum"].as_array().unwrap() {
+        let learnings = json!([{ "kind": kind, "text": "Never push to main", "seq": 2, "quote": "never push to main" }]);
+        let question = ask(&session(), 10_000).unwrap();
+        assert!(question.read(&answer(&learnings)).is_ok(), "{kind}");
+    }
+}

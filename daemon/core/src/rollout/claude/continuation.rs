@@ -128,6 +128,9 @@ mod tests {
         let lines: Vec<Value> =
             made.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 4, "three messages and the title");
+        assert_eq!((&lines[1]["type"], &lines[2]["type"]), (&json!("user"), &json!("assistant")));
+        assert_eq!(lines[1]["message"]["content"], "Now also time out.");
+        assert_eq!(lines[2]["message"]["content"][0]["text"], "I shall.");
         assert_eq!(lines[1]["parentUuid"], lines[0]["uuid"]);
         assert_ne!(lines[1]["uuid"], lines[2]["uuid"]);
 

@@ -173,6 +173,9 @@ fn the_identity_of_a_thread_is_parsed() {
     assert_eq!(entries(&agent).len(), 2);
     let inline = main.replace(r#""isSidechain":false"#, r#""isSidechain":true"#);
     assert_eq!((meta(&inline), entries(&inline)), (None, vec!["Passed".to_owned()]));
+    let by_sdk = main.replace(r#""version""#, r#""entrypoint":"sdk-ts","version""#);
+    assert_eq!(meta(&by_sdk).unwrap().kind, crate::thread::ThreadKind::Exec);
+    assert_eq!(meta(&main).unwrap().kind, crate::thread::ThreadKind::Interactive);
     let fork = main.replace(r#""version""#, r#""forkedFrom":{"sessionId":"s0"},"version""#);
     assert_eq!(meta(&fork).unwrap().forked_from.as_deref(), Some("s0"));
 }
@@ -222,4 +225,187 @@ fn several_objects_on_a_line_are_parsed_and_reported() {
     assert_eq!(entries(&format!("{line}{line}")), expected_of(2));
     assert_eq!(entries(&format!("{line} {{\"torn")), expected_of(1));
     assert_eq!(entries(&line.repeat(OBJECTS_MAX + 1)), expected_of(OBJECTS_MAX));
+}
+
+/// The items of a line with their estimated tokens.
+fn weights(line: &str) -> Vec<u64> {
+    let mut weights = Vec::new();
+    read(line.as_bytes(), false, &mut |entry| {
+        if let Body::Item(_, tokens) = entry.body {
+            weights.push(tokens);
+        }
+    });
+    weights
+}
+
+#[test]
+fn attachments_are_read_as_what_the_model_receives() {
+    for (attachment, expected) in [
+        (r#"{"type":"token_usage","used":"9"}"#, vec!["Passed"]),
+        (
+            r#"{"type":"skill_listing","content":[{"type":"text","text":"a"},{"type":"text","text":""},{"type":"image","source":{"media_type":"image/png","data":"AAAA"}},{"b":{"text":"c"}}]}"#,
+            vec!["Developer a\nc 0"],
+        ),
+        (r#"{"type":"skill_listing","content":["",""]}"#, vec!["Passed"]),
+        (r#"{"type":"queued_command","prompt":"","commandMode":"prompt"}"#, vec!["Passed"]),
+        (r#"{"type":"queued_command","commandMode":"task-notification"}"#, vec!["Passed"]),
+        (
+            r#"{"type":"queued_command","prompt":"done","commandMode":"task-notification"}"#,
+            vec!["Developer done 0"],
+        ),
+        (
+            r#"{"type":"queued_command","prompt":[{"type":"text","text":"also"},{"type":"text","text":"this"}]}"#,
+            vec![r#"branch Some("p")"#, "User also\nthis 0"],
+        ),
+    ] {
+        let line = line("attachment", &format!(r#""attachment":{attachment}"#));
+        assert_eq!(entries(&line), expected, "{attachment}");
+        let aside = line.replace(r#""isSidechain":false"#, r#""isSidechain":true"#);
+        assert_eq!(entries(&aside), ["Passed"], "{attachment}");
+    }
+}
+
+#[test]
+fn titles_and_notices_outside_the_conversation() {
+    for (rest, expected) in [
+        (
+            r#""type":"summary","summary":"Fix the parser""#,
+            r#"Title { words: "Fix the parser", by: Summary }"#,
+        ),
+        (r#""type":"ai-title","aiTitle":"Parser""#, r#"Title { words: "Parser", by: Model }"#),
+        (r#""type":"custom-title","customTitle":" ""#, "Passed"),
+        (r#""type":"system","subtype":"informational""#, "Passed"),
+        (r#""type":"system","content":"x""#, "Passed"),
+    ] {
+        assert_eq!(entries(&format!("{{{rest}}}")), [expected], "{rest}");
+    }
+}
+
+#[test]
+fn only_what_the_harness_prints_reports_a_failed_compaction() {
+    for (text, expected) in [
+        ("<local-command-stderr>Error during compaction: x</local-command-stderr>", true),
+        ("<local-command-stdout>Compacted</local-command-stdout>", false),
+    ] {
+        let content = serde_json::to_string(text).unwrap();
+        let found = entries(&line("user", &format!(r#""message":{{"content":{content}}}"#)));
+        assert_eq!(found.iter().any(|it| it == "TurnFailed(Compaction)"), expected, "{text}");
+    }
+    let meta = line("user", r#""isMeta":true,"message":{"content":"Error during compaction"}"#);
+    assert_eq!(entries(&meta), ["Developer Error during compaction 0"]);
+}
+
+#[test]
+fn messages_by_the_harness_are_no_answers() {
+    let counted = r#""stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":2}"#;
+    let said = |flag: &str, model: &str| {
+        let message = format!(
+            r#"{flag}"message":{{"model":"{model}","content":[{{"type":"text","text":"Prompt is too long"}}],{counted}}}"#
+        );
+        entries(&line("assistant", &message))
+    };
+    let (flag, said_by_harness) =
+        (r#""isApiErrorMessage":true,"#, "Developer Prompt is too long 0");
+    let failed = ["in /w", "TurnFailed(ContextFull)", said_by_harness];
+    assert_eq!(said(flag, "<synthetic>"), failed);
+    assert_eq!(said(flag, "claude-x"), failed);
+    assert_eq!(said("", "<synthetic>"), ["in /w", said_by_harness]);
+    let own = [
+        "model claude-x",
+        "in /w",
+        "Assistant Prompt is too long 0",
+        "usage Some(5)",
+        "TurnComplete",
+    ];
+    assert_eq!(said("", "claude-x"), own);
+}
+
+#[test]
+fn a_request_that_counted_nothing_says_nothing_of_the_window() {
+    let usage = |usage: &str| {
+        let message = format!(r#""message":{{"model":"m","content":[],"usage":{usage}}}"#);
+        let mut found = None;
+        read(line("assistant", &message).as_bytes(), false, &mut |entry| {
+            if let Body::Usage(usage) = entry.body {
+                found = Some((usage.total_tokens, usage.cache_lifetime_ms));
+            }
+        });
+        found.unwrap()
+    };
+    let written = |hour: u64, minutes: u64| {
+        usage(&format!(
+            r#"{{"input_tokens":1,"cache_creation":{{"ephemeral_1h_input_tokens":{hour},"ephemeral_5m_input_tokens":{minutes}}}}}"#
+        ))
+    };
+    assert_eq!(usage(r#"{"input_tokens":0,"output_tokens":7}"#), (None, None));
+    assert_eq!(written(5, 0), (Some(1), Some(3_600_000)));
+    assert_eq!(written(5, 5), (Some(1), Some(3_600_000)));
+    assert_eq!(written(0, 5), (Some(1), Some(300_000)));
+    assert_eq!(written(0, 0), (Some(1), None));
+}
+
+#[test]
+fn the_tokens_of_images_and_calls_count() {
+    let image =
+        r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}"#;
+    let cost = tokens::image::cost_bytes("aGk=", false);
+    let text = r#"{"type":"text","text":"why?"},{"type":"text","text":"how?"}"#;
+    let asked = line("user", &format!(r#""message":{{"content":[{image},{image},{text}]}}"#));
+    assert_eq!(entries(&asked)[1], "User why?\nhow? 2");
+    assert_eq!(weights(&asked), [tokens::of_bytes(9 + 2 * cost)]);
+    let seen = line(
+        "user",
+        &format!(
+            r#""message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":[{image},{text}]}}]}}"#
+        ),
+    );
+    assert_eq!(weights(&seen), [tokens::of_bytes(9 + cost)]);
+    let arguments = format!(r#"{{"file_path":"/w/{}"}}"#, "a".repeat(400));
+    let call = line(
+        "assistant",
+        &format!(
+            r#""message":{{"content":[{{"type":"redacted_thinking","data":"{}"}},{{"type":"tool_use","id":"t","name":"Read","input":{arguments}}}]}}"#,
+            "x".repeat(2_000)
+        ),
+    );
+    let expected = [tokens::of_encrypted(2_000), tokens::of_bytes(arguments.len() as u64 + 4)];
+    assert_eq!(weights(&call), expected);
+    assert!(entries(&call)[1].starts_with("reasoning Some(2000)"), "{:?}", entries(&call));
+}
+
+#[test]
+fn each_answer_leaves_with_its_own_images() {
+    let block = |id: &str, data: &str| {
+        format!(
+            r#"{{"type":"tool_result","tool_use_id":"{id}","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}"#
+        )
+    };
+    let (one, two) = (block("t1", "AAAA"), block("t2", "BBBB"));
+    let seen = line("user", &format!(r#""message":{{"content":[{one},{two}]}}"#));
+    let urls: Vec<_> = responses::items(seen.as_bytes())
+        .iter()
+        .map(|item| item["output"][0]["image_url"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(urls, ["data:image/png;base64,AAAA", "data:image/png;base64,BBBB"]);
+    let summary = line("user", r#""isCompactSummary":true,"message":{"content":"so far"}"#);
+    let found = responses::items(summary.as_bytes());
+    assert_eq!(
+        (&found[0]["role"], &found[0]["content"][0]["text"]),
+        (&"user".into(), &"so far".into())
+    );
+}
+
+/// Agents cut texts between the halves of a pair; JavaScript writes what is left as an escape.
+#[test]
+fn half_a_character_is_replaced_and_the_rest_is_read() {
+    for (half, expected) in [
+        (r"\ud83d", "a\u{fffd}b"),
+        (r"\uDE00", "a\u{fffd}b"),
+        (r"\ud83d\ude00", "a😀b"),
+        (r"\\ud83d", r"a\ud83db"),
+    ] {
+        let result = format!(r#"{{"type":"tool_result","tool_use_id":"t","content":"a{half}b"}}"#);
+        let line = line("user", &format!(r#""message":{{"content":[{result}]}}"#));
+        assert_eq!(entries(&line), [format!("t: {expected}")], "{half}");
+    }
 }

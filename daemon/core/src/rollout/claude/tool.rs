@@ -160,6 +160,16 @@ mod tests {
     }
 
     #[test]
+    fn polls_and_searches_for_tools_are_looks() {
+        for name in
+            ["ToolSearch", "TaskOutput", "BashOutput", "AgentOutputTool", "TaskGet", "TaskList"]
+        {
+            let expected = Action::Look { tool: name.into(), values: "b1".into(), path: None };
+            assert_eq!(read(name, r#"{"bash_id":"b1"}"#), expected);
+        }
+    }
+
+    #[test]
     fn tools_that_look_plan_and_delegate() {
         assert_eq!(
             read("Read", r#"{"file_path":"D:\\w\\a.rs","limit":3}"#),

@@ -313,3 +313,116 @@ proptest! {
         prop_assert!(all.starts_with(&part));
     }
 }
+
+/// The items of a line with their estimated tokens.
+fn weights(line: &Value) -> Vec<u64> {
+    let mut weights = Vec::new();
+    read(line.to_string().as_bytes(), false, &mut |entry| {
+        if let Body::Item(_, tokens) = entry.body {
+            weights.push(tokens);
+        }
+    });
+    weights
+}
+
+#[test]
+fn each_kind_of_line_is_told_by_its_keys() {
+    let image = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
+    for (line, expected) in [
+        (json!({"$rewindTo": "m1"}), vec!["Passed"]),
+        (json!({"$rewindTo": "m1", "turns": 2}), vec!["RolledBack { turns: 2 }"]),
+        (json!({"projectHash": "h"}), vec!["Unknown"]),
+        (json!({"type": "user", "content": [image]}), vec!["User  1"]),
+        (json!({"type": "user", "content": [{"text": " "}]}), vec!["Passed"]),
+        (
+            json!({"type": "gemini", "content": "Done.", "tokens": {"total": 0}}),
+            vec!["Assistant Done. 0", "TurnComplete"],
+        ),
+    ] {
+        assert_eq!(entries(line.to_string().as_bytes()), expected, "{line}");
+    }
+}
+
+#[test]
+fn the_tokens_of_images_and_calls_count() {
+    let image = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
+    let cost = image::cost_bytes("AAAA", false);
+    let user = json!({"type": "user", "content": [{"text": "why?"}, image, image]});
+    assert_eq!(weights(&user), [tokens::of_bytes(4 + 2 * cost)]);
+    let response = json!({"id": "c", "response": {"output": "seen"}, "parts": [image]});
+    let answer = json!({"toolResult": {"id": "c", "name": "read_file", "status": "success",
+        "result": [{"functionResponse": response}]}});
+    assert_eq!(weights(&answer), [tokens::of_bytes(4 + cost)]);
+    let called = json!({"id": "c", "name": "glob", "args": {"pattern": "*".repeat(400)}});
+    let expected = [tokens::of_text(&called.to_string())];
+    assert_eq!(weights(&json!({"toolCall": called})), expected);
+    let model = json!({"type": "gemini", "content": [{"functionCall": called}]});
+    assert_eq!(weights(&model), expected);
+}
+
+#[test]
+fn restating_a_history_takes_back_the_prompts_that_it_lacks() {
+    let lines = [
+        user_line("m1", "one"),
+        model_line("m2", "first"),
+        user_line("m3", "two"),
+        user_line("m4", "three"),
+        json!({"$set": {"messages": [user_line("m1", "one"), user_line("n1", "four"),
+            model_line("n2", "fourth")]}}),
+        user_line("m5", "five"),
+    ];
+    let all = entries(&assemble(&text_of(&lines), &place()));
+    let shown: Vec<_> = all.iter().filter(|it| ["Us", "As", "Ro"].contains(&&it[..2])).collect();
+    let expected = [
+        "User one 0",
+        "Assistant first 0",
+        "User two 0",
+        "User three 0",
+        "RolledBack { turns: 2 }",
+        "User four 0",
+        "Assistant fourth 0",
+        "User five 0",
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_rewind_after_a_compression_takes_back_only_what_followed_it() {
+    let snapshot = user_line("n1", "<state_snapshot>so far</state_snapshot>");
+    let lines = [
+        user_line("m1", "one"),
+        model_line("m2", "first"),
+        json!({"$set": {"messages": [snapshot, model_line("n2", "Got it.")]}}),
+        user_line("m3", "two"),
+        json!({"$rewindTo": "unknown"}),
+    ];
+    let all = entries(&assemble(&text_of(&lines), &place()));
+    assert_eq!(all.last().map(String::as_str), Some("RolledBack { turns: 1 }"), "{all:?}");
+}
+
+#[test]
+fn a_message_is_held_back_only_while_it_is_last_and_empty() {
+    let shown = |lines: &[Value]| entries(&assemble(&text_of(lines), &place()));
+    let prompt = user_line("m1", "one");
+    let empty = model_line("m2", "");
+    assert_eq!(shown(&[prompt.clone(), empty.clone()]), ["User one 0"]);
+    let read_entries = shown(&[prompt.clone(), empty.clone(), user_line("m3", "two")]);
+    assert_eq!(read_entries, ["User one 0", "model gemini-x", "usage Some(9)", "User two 0"]);
+    let mut calling = empty;
+    calling["toolCalls"] = json!([{"id": "c1", "name": "glob", "args": {}, "status": "executing"}]);
+    assert!(shown(&[prompt, calling]).contains(&"call glob c1".to_owned()));
+    assert_eq!(assemble(header_line().to_string().as_bytes(), &place()), b"", "no newline yet");
+    let whole = format!("{}\n", header_line());
+    assert!(!assemble(whole.as_bytes(), &place()).is_empty());
+}
+
+#[test]
+fn words_next_to_an_answer_that_has_a_line_are_shown() {
+    let mut called = model_line("m1", "On it.");
+    called["toolCalls"] = json!([shell_call("c1", "Output: ok")]);
+    let answer = json!({"functionResponse":
+        {"id": "c1", "name": "run_shell_command", "response": {"output": "Output: ok"}}});
+    let said = json!({"id": "m2", "type": "user", "content": [{"text": "also this"}, answer]});
+    let all = entries(&assemble(&text_of(&[called, said]), &place()));
+    assert!(all.contains(&"User also this 0".to_owned()), "{all:?}");
+}

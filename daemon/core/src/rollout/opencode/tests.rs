@@ -281,6 +281,87 @@ fn unknown_lines_are_counted() {
     assert_eq!(entries(lines.as_bytes()), ["Malformed", "Unknown", "Unknown"]);
 }
 
+/// The items of lines with their estimated tokens.
+fn weights(lines: &[u8]) -> Vec<u64> {
+    let mut weights = Vec::new();
+    for line in lines.split(|byte| *byte == b'\n') {
+        read(line, false, &mut |entry| {
+            if let Body::Item(_, tokens) = entry.body {
+                weights.push(tokens);
+            }
+        });
+    }
+    weights
+}
+
+#[test]
+fn parts_without_words_are_no_items() {
+    let reasoning = |text: &str| json!({"type": "reasoning", "text": text, "time": {"end": 7}});
+    let messages = [
+        user_row("msg_1", &[words(" ")]),
+        model_row("msg_2", &json!({"tokens": {"total": 0}}), &[reasoning(""), reasoning("hm")]),
+        model_row("msg_3", &json!({"summary": true}), &[reasoning("hm"), words("so far")]),
+    ];
+    let shown = entries(&lines(&session_row(), &messages)).split_off(2);
+    let expected =
+        ["Passed", "Passed", "reasoning 1", "Passed", "Passed", "compacted so far", "Passed"];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn the_tokens_of_images_count() {
+    let url = "data:image/png;base64,AAAA";
+    let cost = image::cost_bytes("AAAA", false);
+    let file = json!({"type": "file", "filename": "a.png", "url": url});
+    let seen = json!({"status": "completed", "input": {}, "output": "seen",
+        "attachments": [{"url": url}, {"url": url}]});
+    let messages =
+        [user_row("msg_1", &[file]), model_row("msg_2", &json!({}), &[tool_part("read", &seen)])];
+    let found = weights(&lines(&session_row(), &messages));
+    let expected =
+        [tokens::of_bytes(5 + cost), tokens::of_text("{}"), tokens::of_bytes(4 + 2 * cost)];
+    assert_eq!(found, expected);
+    let all = entries(&lines(&session_row(), &messages));
+    assert!(all.contains(&"c-read: seen 2".to_owned()), "{all:?}");
+}
+
+#[test]
+fn messages_are_ordered_by_their_time_and_a_revert_counts_requests() {
+    let mut later = user_row("msg_1", &[words("two")]);
+    let Record::Object(message) = &mut later.message else { panic!() };
+    message["time"]["created"] = json!(30);
+    let messages = [
+        later,
+        user_row("msg_2", &[words("one")]),
+        model_row("msg_3", &json!({}), &[words("first")]),
+        user_row("msg_31", &[words("three")]),
+    ];
+    let mut session = session_row();
+    session["revert"] = json!({"messageID": "msg_3"});
+    let all = entries(&lines(&session, &messages));
+    let shown: Vec<_> = all.iter().filter(|it| ["Us", "As", "Ro"].contains(&&it[..2])).collect();
+    let expected = [
+        "User one 0",
+        "Assistant first 0",
+        "User two 0",
+        "User three 0",
+        "RolledBack { turns: 2 }",
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn the_whole_parts_of_a_running_message_are_shown() {
+    let running = tool_part("bash", &json!({"status": "running", "input": {}}));
+    let done = tool_part("grep", &json!({"status": "completed", "input": {}, "output": "x"}));
+    let parts = [words("On it."), json!({"type": "step-start"}), done, running];
+    let messages = [model_row("msg_1", &json!({"time": {}}), &parts)];
+    let all = entries(&lines(&session_row(), &messages));
+    assert!(all.contains(&"Assistant On it. 0".to_owned()), "{all:?}");
+    assert!(all.contains(&"c-grep: x 0".to_owned()), "{all:?}");
+    assert!(!all.iter().any(|it| it.contains("bash")), "{all:?}");
+}
+
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

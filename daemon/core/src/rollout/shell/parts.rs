@@ -130,6 +130,8 @@ mod tests {
             ("make &> log && ls >| a 2>/dev/null", "make &> log ⟨&&⟩ ls >| a 2>/dev/null"),
             ("a\nb", "a ⟨\\n⟩ b"),
             ("a \\\n  && b", "a \\\n ⟨&&⟩ b"),
+            ("a \\\r\n  && b", "a \\\r\n ⟨&&⟩ b"),
+            ("read x <&3; b", "read x <&3 ⟨;⟩ b"),
             (";; a ;; b ;", "a ⟨;⟩ b"),
         ] {
             assert_eq!(split(line), expected, "{line}");
@@ -159,6 +161,7 @@ mod tests {
             ("echo `a | b` | c", "echo `a | b` ⟨|⟩ c"),
             ("diff <(a; b) <(c) && d", "diff <(a; b) <(c) ⟨&&⟩ d"),
             ("(cd a && b) && c", "(cd a ⟨&&⟩ b) ⟨&&⟩ c"),
+            ("x=$( (a); b ) && c", "x=$( (a); b ) ⟨&&⟩ c"),
             ("Get-Item a `\n -b; c", "Get-Item a `\n -b ⟨;⟩ c"),
         ] {
             assert_eq!(split(line), expected, "{line}");
@@ -170,6 +173,11 @@ mod tests {
         for (line, expected) in [
             ("a # it's; b\nc", "a ⟨\\n⟩ c"),
             ("a#b; c", "a#b ⟨;⟩ c"),
+            ("echo 'a'#b; c", "echo 'a'#b ⟨;⟩ c"),
+            ("echo \\a#b; c", "echo \\a#b ⟨;⟩ c"),
+            ("cat <<A\na\nA\ncat <<B; ls\nb; c\nB", "cat <<A ⟨\\n⟩ cat <<B ⟨;⟩ ls"),
+            ("cat <<EOF\nEOF\nls", "cat <<EOF ⟨\\n⟩ ls"),
+            ("cat <<'E' it's; x E && ls", "cat <<'E' it's; x E ⟨&&⟩ ls"),
             ("cat <<EOF > x && b\nit's; c\nEOF\nd", "cat <<EOF > x ⟨&&⟩ b ⟨\\n⟩ d"),
             ("cat <<A <<-'B'; c\na\nA\nb; b\n\tB\nd", "cat <<A <<-'B' ⟨;⟩ c ⟨\\n⟩ d"),
             ("cat <<< a; b", "cat <<< a ⟨;⟩ b"),
@@ -198,6 +206,9 @@ mod tests {
         ] {
             let found: Vec<_> = parts_run(line).into_iter().map(|part| part.text).collect();
             assert_eq!(found, expected, "{line}");
+            for part in parts_run(line) {
+                assert!(line[part.at..].starts_with(part.text), "{line}: {part:?}");
+            }
         }
         let joints: Vec<_> = parts_run("a && x=$(b | c); d").iter().map(|it| it.after).collect();
         let expected = [Some(Joint::And), Some(Joint::Pipe), Some(Joint::Semicolon), None];

@@ -68,6 +68,9 @@ mod tests {
             ("cd web && cat b.rs && cd src && cat c.rs", true, "b.rs src/c.rs"),
             ("cat a.rs; cd \"$tmp\" && cat b.rs > /w/c.rs", false, "a.rs /w/c.rs"),
             ("cd /w/x && cd .. && cat b.rs", true, "../b.rs"),
+            ("cd web && cat b.rs && cd src && cat c.rs", false, "web/b.rs web/src/c.rs"),
+            ("cd web && cd /w/x && cat b.rs", false, "/w/x/b.rs"),
+            ("cd $tmp && cd /w/x && cat b.rs", false, "/w/x/b.rs"),
             ("cd - && cat b.rs", false, ""),
             ("(cd web && make) && cat b.rs", false, "b.rs"),
         ] {

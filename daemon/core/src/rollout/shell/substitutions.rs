@@ -85,6 +85,8 @@ mod tests {
             ("eval `date` '$(no)' \\$(no)", &["date"]),
             ("echo \"a <(b)\"", &[]),
             ("echo $(open", &["open"]),
+            ("echo \"now `date`\"", &["date"]),
+            ("cat <<E\n$(id)\"it's\" $(pwd)\nE", &["id", "pwd"]),
             ("ls # it's\ncat $(pwd)", &["pwd"]),
             ("cat <<E\nit's $(id)\nE\n$(pwd)", &["id", "pwd"]),
         ] {

@@ -61,3 +61,131 @@ fn hostile_scripts_terminate() {
     }
     let _ = commands(&"a'b ".repeat(100_000));
 }
+
+#[test]
+fn files_are_copied_and_moved_from_one_path_to_another() {
+    expect("cp a.rs b.rs", &[(Use::Read, "a.rs"), (Use::Written, "b.rs")]);
+    expect("install x/a.sh y/b.sh", &[(Use::Read, "x/a.sh"), (Use::Written, "y/b.sh")]);
+    expect("git mv old.rs new.rs", &[(Use::Removed, "old.rs"), (Use::Written, "new.rs")]);
+    expect("make mv a.rs", &[(Use::Named, "a.rs")]);
+    expect("> log.txt", &[(Use::Written, "log.txt")]);
+    expect("x=$(< a.txt)", &[(Use::Read, "a.txt")]);
+    expect("git log v1/a..v2/b", &[]);
+    expect("git diff origin/main", &[]);
+    expect("cat origin/a.rs ../b.rs", &[(Use::Read, "origin/a.rs"), (Use::Read, "../b.rs")]);
+}
+
+#[test]
+fn words_that_name_no_file_are_no_paths() {
+    let long = format!("{}/a.rs", "x".repeat(crate::limits::PATH_BYTES));
+    for (word, expected) in [
+        ("src/a.rs", true),
+        ("a.rs", true),
+        ("../web", true),
+        ("C:/w/a.rs", true),
+        ("", false),
+        (&*long, false),
+        ("-x/y.rs", false),
+        ("https://example.com/a.rs", false),
+        ("$HOME/a.rs", false),
+        ("/dev/null", false),
+        ("1.2", false),
+        ("fix the a.rs", false),
+        (":/w/a.rs", false),
+        ("1:/w/a.rs", false),
+    ] {
+        assert_eq!(is_path(word), expected, "{word}");
+    }
+    let hidden = format!(".{long}");
+    for (word, expected) in
+        [(".gitignore", true), (".rs", false), (".123", false), (&*hidden, false)]
+    {
+        assert_eq!(is_named_file(word), expected, "{word}");
+    }
+    assert!(!is_named_file(&format!(".{}", "x".repeat(crate::limits::PATH_BYTES + 1))));
+}
+
+#[test]
+fn only_a_shells_command_option_holds_a_script() {
+    for (argv, expected) in [
+        (&["/bin/zsh", "-lc", "ls -a"][..], "ls -a"),
+        (&["bash", "-x", "build.sh"], "bash -x build.sh"),
+        (&["bash", "src", "abc"], "bash src abc"),
+        (&["tar", "-c", "src"], "tar -c src"),
+        (&["perl", "-c", "a.pl"], "perl -c a.pl"),
+    ] {
+        assert_eq!(script_of(argv), expected);
+    }
+    for (script, expected) in [
+        ("cd web && ls", Some("web")),
+        ("cd web/app && ls", Some("web/app")),
+        ("cd $HOME && ls", None),
+        ("cd -; ls", None),
+    ] {
+        assert_eq!(entered_folder(script), expected, "{script}");
+    }
+}
+
+#[test]
+fn words_are_read_as_a_shell_reads_them() {
+    for (script, expected) in [
+        (r#"cat "a b.rs" 'c d.rs' e"#, &["cat", "a b.rs", "c d.rs", "e"][..]),
+        (r#"echo "x; rm 'y' | z""#, &["echo", "x; rm 'y' | z"]),
+        (r#"echo "a \" b" c\ d"#, &["echo", "a \" b", "c d"]),
+        ("cat a.rs \\\n  b.rs", &["cat", "a.rs", "b.rs"]),
+        ("cat a.rs \\\r\n  b.rs", &["cat", "a.rs", "b.rs"]),
+        (
+            r#"git commit -m "$(cat a.txt) and `date`""#,
+            &["git", "commit", "-m", "$(cat a.txt) and `date`"],
+        ),
+        ("echo `date -u` x", &["echo", "`date", "-u`", "x"]),
+        (r"echo \a#b 'c'#d", &["echo", "a#b", "c#d"]),
+    ] {
+        let found = commands(script);
+        assert_eq!(found.len(), 1, "{script}: {found:?}");
+        assert_eq!(found[0].words, expected, "{script}");
+    }
+}
+
+#[test]
+fn only_commands_in_parentheses_are_nested() {
+    let nested = |script: &str| commands(script).iter().map(|it| it.is_nested).collect::<Vec<_>>();
+    assert_eq!(nested("(cd web && (make; ls)); ls"), [true, true, true, false]);
+    assert_eq!(nested("echo $(ls) && ls"), [false, true, false]);
+}
+
+#[test]
+fn output_is_appended_with_or_without_errors() {
+    for script in ["make >> log && ls", "make &>> log && ls"] {
+        let found = commands(script);
+        assert_eq!((&*found[0].written, found[0].is_appending), (&["log".to_owned()][..], true));
+        assert_eq!((found.len(), found[1].is_appending), (2, false), "{script}");
+    }
+}
+
+#[test]
+fn a_heredoc_on_one_line_is_the_commands_input() {
+    let found = commands("cat <<EOF a EOFX bEOF c EOF; ls");
+    assert_eq!(found[0].input, " a EOFX bEOF c ");
+    assert_eq!(found[1].words, ["ls"]);
+}
+
+#[test]
+fn commits_are_recognized_inside_scripts_and_by_their_confirmation() {
+    for (script, expected) in [
+        ("bash -x -c 'git commit -m a'", true),
+        ("bash --norc -lc 'git add . && git commit -m a'", true),
+        ("bash -c 'echo git commit'", false),
+        ("bash commit.sh", false),
+    ] {
+        assert_eq!(CommandEffects::of(&commands(script)).commits, expected, "{script}");
+    }
+    for (output, expected) in [
+        ("[main 1a2b3c4] add a test", true),
+        ("[main (root-commit) 1a2b3c4] add a test", true),
+        ("[step 12] build", false),
+        ("[build warning] deprecated", false),
+    ] {
+        assert_eq!(confirms_commit(output), expected, "{output}");
+    }
+}

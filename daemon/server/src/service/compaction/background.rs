@@ -19,7 +19,7 @@ use longhaul_core::job::{
 use longhaul_store::Database;
 
 use super::compactor::Compactor;
-use super::log::{CompactionLog, Keeping};
+use super::log::{CompactionLog, StoreAs};
 use super::progress::ProgressEvents;
 use super::request::Request;
 use crate::jobs::runner::Work;
@@ -106,7 +106,7 @@ impl CompactWork {
             Err(error) => return Err(failed(&error)),
         }
         // The runner drops this future when the job is cancelled, which closes the connection to a model.
-        let made = jobs.compactor.run_as(progress, request, Keeping::OfJob(owner)).await;
+        let made = jobs.compactor.run_as(progress, request, StoreAs::OfJob(owner)).await;
         made.map(drop).map_err(|error| failed(&error))
     }
 }

@@ -8,7 +8,7 @@ use longhaul_core::model::budget::Spending;
 
 use super::input::Input;
 use super::ladder::{Ladder, LadderOutcome};
-use super::log::Keeping;
+use super::log::StoreAs;
 use super::prepare::Preparation;
 use super::preview::{self, Preview};
 use super::progress::ProgressEvents;
@@ -37,8 +37,8 @@ impl Compactor {
         let id = step.as_ref().map(|step| step.compaction_id.clone());
         let id = id.unwrap_or_else(|| self.new_id());
         let progress = ProgressEvents::new(self.events.clone(), id, step);
-        let keeping = progress.step_of_agent().map_or(Keeping::New, Keeping::OfStep);
-        let compaction = self.run_as(&progress, request, keeping).await;
+        let store_as = progress.step_of_agent().map_or(StoreAs::New, StoreAs::OfStep);
+        let compaction = self.run_as(&progress, request, store_as).await;
         if let Err(error) = compaction.as_ref() {
             progress.failed(&error.to_string(), false);
         }
@@ -76,14 +76,14 @@ impl Compactor {
         &self,
         progress: &ProgressEvents,
         mut request: Request,
-        keeping: Keeping<'_>,
+        store_as: StoreAs<'_>,
     ) -> Result<Compaction, ServiceError> {
         request.check_templates()?;
         self.records.check_install(&request).await?;
         let id = progress.id().to_owned();
         let started = self.clock.elapsed();
         let (input, cause) =
-            self.preparation.prepare(&id, &mut request, !keeping.replaces()).await?;
+            self.preparation.prepare(&id, &mut request, !store_as.replaces()).await?;
         progress.started(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
         let LadderOutcome { mut replacement, rungs, spent, problems } =
             self.ladder.run(&request, &input, progress).await?;
@@ -104,7 +104,7 @@ impl Compactor {
             compaction.decision_id = cause.decision_id;
             compaction.reason = Some(Reason::Policy);
         }
-        self.records.keep(&mut compaction, keeping).await?;
+        self.records.keep(&mut compaction, store_as).await?;
         self.records.install(&mut compaction).await?;
         progress.done(&compaction);
         Ok(compaction)

@@ -15,7 +15,7 @@ use crate::service::retention::PruneRequests;
 
 /// How a compaction is stored.
 #[derive(Clone, Copy)]
-pub(super) enum Keeping<'a> {
+pub(super) enum StoreAs<'a> {
     New,
     /// Under the id of its step, whose announced record it may replace.
     OfStep(&'a RunningStep),
@@ -23,7 +23,7 @@ pub(super) enum Keeping<'a> {
     OfJob(&'a Owner),
 }
 
-impl Keeping<'_> {
+impl StoreAs<'_> {
     pub(super) fn replaces(self) -> bool {
         matches!(self, Self::OfStep(step) if step.replaces)
     }
@@ -45,10 +45,10 @@ impl CompactionLog {
     pub(super) async fn keep(
         &self,
         compaction: &mut Compaction,
-        keeping: Keeping<'_>,
+        store_as: StoreAs<'_>,
     ) -> Result<(), ServiceError> {
-        let Err(error) = self.record(compaction, keeping).await else { return Ok(()) };
-        let is_of_job = matches!(keeping, Keeping::OfJob(_));
+        let Err(error) = self.record(compaction, store_as).await else { return Ok(()) };
+        let is_of_job = matches!(store_as, StoreAs::OfJob(_));
         let is_answered = !is_of_job && compaction.thread_id.is_some() && !compaction.install;
         let why = match error {
             ServiceError::Store(
@@ -69,7 +69,7 @@ impl CompactionLog {
     async fn record(
         &self,
         compaction: &Compaction,
-        keeping: Keeping<'_>,
+        store_as: StoreAs<'_>,
     ) -> Result<(), ServiceError> {
         let row = CompactionRow {
             compaction_id: compaction.id.clone(),
@@ -91,10 +91,10 @@ impl CompactionLog {
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
         // The replaced items are in the transcript or stored already: nothing to copy.
         let body = CompactionBody { result, preimage: Vec::new() };
-        match keeping {
-            Keeping::New => self.compactions.insert(&row, &body, None).await?,
-            Keeping::OfStep(_) => self.compactions.replace(&row, &body).await?,
-            Keeping::OfJob(owner) => {
+        match store_as {
+            StoreAs::New => self.compactions.insert(&row, &body, None).await?,
+            StoreAs::OfStep(_) => self.compactions.replace(&row, &body).await?,
+            StoreAs::OfJob(owner) => {
                 self.compactions.insert(&row, &body, Some(&self.jobs.fence(owner))).await?;
             }
         }

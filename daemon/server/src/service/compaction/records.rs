@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::agent_steps::AgentSteps;
 use super::install::Installer;
-use super::log::{CompactionLog, Keeping};
+use super::log::{CompactionLog, StoreAs};
 use super::record::Compaction;
 use super::request::Request;
 use crate::service::error::ServiceError;
@@ -20,13 +20,13 @@ impl Records {
     pub(super) async fn keep(
         &self,
         compaction: &mut Compaction,
-        keeping: Keeping<'_>,
+        store_as: StoreAs<'_>,
     ) -> Result<(), ServiceError> {
-        let _recording = match keeping {
-            Keeping::OfStep(step) => Some(self.agent_steps.recording(step).await?),
-            Keeping::New | Keeping::OfJob(_) => None,
+        let _recording = match store_as {
+            StoreAs::OfStep(step) => Some(self.agent_steps.recording(step).await?),
+            StoreAs::New | StoreAs::OfJob(_) => None,
         };
-        self.log.keep(compaction, keeping).await
+        self.log.keep(compaction, store_as).await
     }
 
     /// Checks that the result can be installed, if the request says so.

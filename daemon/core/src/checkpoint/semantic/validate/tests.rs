@@ -123,3 +123,52 @@ fn later_updates_override_earlier_ones() {
     assert!(!semantics.facts.contains_key("k0"));
     assert_eq!(semantics.facts["k69"].0, 99);
 }
+
+#[test]
+fn lists_are_accepted_up_to_their_bound() {
+    let steps = |count: usize| {
+        let steps: Vec<String> =
+            (0..count).map(|n| format!(r#"{{"id":"{n}","text":"a"}}"#)).collect();
+        format!(r#"{{"kind":"plan","steps":[{}]}}"#, steps.join(","))
+    };
+    let fact = |count: usize| {
+        let files = vec![r#"{"uri":"src/a.rs"}"#; count].join(",");
+        format!(
+            r#"{{"kind":"fact","key":"k","value":"v","evidence":{{"source":"user","ref":"3"}},"depends_on":[{files}]}}"#
+        )
+    };
+    for (json, expected) in [
+        (steps(limits::PLAN_STEPS), None),
+        (steps(limits::PLAN_STEPS + 1), Some(Rule::TooMany)),
+        (fact(limits::FACT_DEPENDENCIES), None),
+        (fact(limits::FACT_DEPENDENCIES + 1), Some(Rule::TooMany)),
+        (fact(limits::FACT_DEPENDENCIES + 2), Some(Rule::TooMany)),
+    ] {
+        assert_eq!(rule(&json), expected, "{json}");
+    }
+}
+
+#[test]
+fn a_decision_replaces_the_one_with_its_id_and_the_one_it_supersedes() {
+    let decision = |seq: u64, id: &str, supersedes: Option<&str>| {
+        let supersedes =
+            supersedes.map(|id| format!(r#""supersedes":"{id}","#)).unwrap_or_default();
+        let update = update(&format!(
+            r#"{{"kind":"decision","decision_id":"{id}","decision":"use {seq}","rationale":"y",{supersedes}"evidence":{{"source":"user","ref":"3"}}}}"#
+        ));
+        AcceptedUpdate { seq, update }
+    };
+    let seqs = |accepted: &[AcceptedUpdate]| {
+        Semantics::of(accepted).decisions.iter().map(|(seq, _)| *seq).collect::<Vec<_>>()
+    };
+    let accepted = [
+        decision(1, "a", None),
+        decision(2, "b", None),
+        decision(3, "c", None),
+        decision(4, "a", None),
+        decision(5, "d", Some("b")),
+    ];
+    assert_eq!(seqs(&accepted), [3, 4, 5]);
+    let many: Vec<_> = (0..100).map(|seq| decision(seq, &format!("d{seq}"), None)).collect();
+    assert_eq!(seqs(&many), (100 - limits::DECISIONS as u64..100).collect::<Vec<_>>());
+}

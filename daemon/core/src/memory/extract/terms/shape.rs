@@ -23,10 +23,9 @@ pub(super) fn as_path(chunk: &str) -> Option<&str> {
     }
     let names = chunk.strip_suffix('/').unwrap_or(chunk);
     let is_folder = names.len() < chunk.len();
-    let deep = slashes - usize::from(is_folder) > 1;
     let is_path = letters * 3 >= chunk.len()
-        && (deep
-            || is_folder
+        && (is_folder
+            || slashes > 1
             || is_joined && !chunk.starts_with('/')
             || has_file_extension(chunk)
             || names.split('/').next().is_some_and(|first| FOLDERS.contains(&first)));

@@ -25,13 +25,13 @@ use super::history::{HandleReader, Histories};
 use super::item_index::ItemIndex;
 use super::job::JobStates;
 use super::memory::{MemoryNotes, MemoryReader};
-use super::opening::TranscriptTasks;
 use super::projects::Projects;
 use super::recording::Recordings;
 use super::retention::{PruneRequests, Retention, StoredHistories};
 use super::search::{FullText, Searcher};
 use super::settings_diff::SettingsDiffs;
 use super::snapshot::Snapshots;
+use super::startup::TranscriptTasks;
 use super::texts::TextStore;
 use super::threads::Threads;
 use super::worker::Workers;
@@ -89,7 +89,7 @@ pub struct JobServices {
 }
 
 /// Shared parts of the services under construction.
-pub(super) struct Parts {
+pub(super) struct Wiring {
     config: Live,
     clock: Clock,
     events: EventHub,
@@ -105,7 +105,7 @@ pub(super) struct Parts {
     preimages: PathBuf,
 }
 
-impl Parts {
+impl Wiring {
     pub(super) fn new(
         deps: &Deps,
         instance_id: &str,

@@ -30,14 +30,14 @@ pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), Sto
 
 /// Checks that the state folder is still the daemon's.
 #[derive(Debug)]
-pub struct Keeping {
+pub struct StateCheck {
     pub(super) folder: PathBuf,
     /// `None` if no other process can have the folder, as in tests of single parts.
     pub(super) lock: Option<Arc<Lock>>,
     pub(super) database: Database,
 }
 
-impl Keeping {
+impl StateCheck {
     /// # Errors
     /// [`ServiceError::StateLost`]: the stored data is in an unlinked file.
     pub fn check(&self) -> Result<(), ServiceError> {

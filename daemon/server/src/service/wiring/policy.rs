@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Parts;
+use super::Wiring;
 use crate::repository::Repositories;
 use crate::service::context::Contexts;
 use crate::service::policy::{
@@ -17,7 +17,7 @@ pub struct PolicyServices {
     pub repositories: Repositories,
 }
 
-impl Parts {
+impl Wiring {
     pub(in crate::service) fn policy(&self, contexts: &Arc<Contexts>) -> PolicyServices {
         let Self { config, clock, events, store, snapshots, .. } = self;
         let adviser = Arc::new(Adviser { models: self.models.clone(), config: config.clone() });

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Parts;
+use super::Wiring;
 use crate::service::memory::{
     Citations, Curation, CurationLog, CuratorProcess, Extraction, MemoryNotes, MemoryOverview,
     MemoryReader, MemoryRuns, Publications, Publisher, ReadCounter, Scanner, SourceReader,
@@ -24,7 +24,7 @@ pub struct MemoryServices {
     pub upkeep: Upkeep,
 }
 
-impl Parts {
+impl Wiring {
     /// `socket` is this daemon's socket.
     pub(in crate::service) fn memory(&self, socket: PathBuf) -> MemoryServices {
         let Self { config, clock, store, ingest, jobs, .. } = self;

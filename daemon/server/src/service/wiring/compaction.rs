@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Parts;
+use super::Wiring;
 use crate::recorder::Recorder;
 use crate::service::compaction::{
     AgentSteps, CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Installer, Ladder,
@@ -18,7 +18,7 @@ pub struct CompactionServices {
     pub undo: Arc<Undo>,
 }
 
-impl Parts {
+impl Wiring {
     pub(in crate::service) fn compaction(
         &self,
         recorder: &Arc<Recorder>,

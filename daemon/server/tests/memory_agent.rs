@@ -227,7 +227,10 @@ async fn edits_without_evidence_are_rejected() {
         let is_foreign = |path: &str| path.contains("skills/x") || path.contains("run.sh");
         assert!(!files.is_empty() && !files.iter().any(|file| is_foreign(&file.path)), "{files:?}");
         let (_, last) = rig.provider.requests().pop().unwrap();
-        assert!(last.to_string().contains("rejected your files"), "it was told and given another chance");
+        assert!(
+            last.to_string().contains("rejected your files"),
+            "it was told and given another chance"
+        );
     }
 }
 

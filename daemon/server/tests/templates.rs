@@ -117,7 +117,10 @@ async fn an_unusable_text_of_a_call_is_rejected_by_its_name() {
     let (_daemon, mut client) = daemon(&provider, "").await;
     let long = "x".repeat(5_000);
     for (own, expected) in [
-        (json!({ "summary_prompt": "for {nobody}" }), "templates.summary_prompt: line 1: no place"),
+        (
+            json!({ "summary_prompt": "for {nobody}" }),
+            "templates.summary_prompt: line 1: unknown placeholder",
+        ),
         (json!({ "summary_prefix": " " }), "templates.summary_prefix: it is empty"),
         (json!({ "checkpoint_guide": long }), "templates.checkpoint_guide: it has more"),
     ] {

@@ -43,7 +43,12 @@ impl UsageKind {
 /// link and the generation it points to); `workdir` is the script's folder, if known.
 pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for FileUse { used, path, .. } in shell::uses_of(commands, false) {
+    for FileUse { command, used, path } in shell::uses_of(commands, false) {
+        // Entering a folder reads nothing.
+        let program = commands[command].words.first().map(String::as_str);
+        if matches!(program, Some("cd" | "pushd")) {
+            continue;
+        }
         let whole = paths::absolute(&path, workdir);
         let Some(below) = below_any(&whole, roots) else { continue };
         let is_read =
@@ -92,10 +97,7 @@ mod tests {
                 format!("cd {root} && cat MEMORY.md skills/a/SKILL.md"),
                 vec![UsageKind::MemoryMd, UsageKind::Skills],
             ),
-            (
-                format!("(cd {root}/skills && ls) ; cat {root}/../other/MEMORY.md"),
-                vec![UsageKind::Skills],
-            ),
+            (format!("(cd {root}/skills && ls) ; cat {root}/../other/MEMORY.md"), vec![]),
             (format!("pushd {root} && cat raw_memories.md"), vec![UsageKind::RawMemories]),
             ("cat MEMORY.md".into(), vec![]),
         ] {

@@ -31,7 +31,7 @@ use reach::AgentUse;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul undo                                  the last one, of the newest thread
+  longhaul undo                                  the last of the newest thread
   longhaul compaction list
   longhaul undo 0199a213
   longhaul undo 0199a213 --json | jq .history    print the old history")]

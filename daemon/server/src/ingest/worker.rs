@@ -121,10 +121,11 @@ impl Worker {
             }
             self.take_hints().await;
             // A client that waits for a file at start does not wait for the first listing.
-            if self.is_scan_due() && (self.urgent.is_empty() || self.shared.is_listed()) {
-                if let Err(error) = self.scan().await {
-                    self.on_refusal(&error).await;
-                }
+            if self.is_scan_due()
+                && (self.urgent.is_empty() || self.shared.is_listed())
+                && let Err(error) = self.scan().await
+            {
+                self.on_refusal(&error).await;
             }
             self.find_lost().await;
             self.count_queue();

@@ -11,7 +11,6 @@ use longhaul_protocol::thread::{
     Search, SearchParams, ThreadForget, ThreadForgetParams, ThreadForgetResult, ThreadGet,
     ThreadGetParams,
 };
-use sqlx::{Connection as _, SqliteConnection};
 
 use crate::archive::{OTHER, THREAD, archived, listed, long, restore, says};
 use crate::memory::run_all;
@@ -72,18 +71,6 @@ fn file_with(folder: &Path, word: &str) -> Option<String> {
     })
 }
 
-/// Number of words in an index that begin with `start`.
-async fn words(database: &Path, index: &str, start: &str) -> i64 {
-    let url = format!("sqlite://{}", database.display());
-    let mut connection = SqliteConnection::connect(&url).await.unwrap();
-    let vocabulary = format!("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, {index}, row)");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(vocabulary)).execute(&mut connection).await.unwrap();
-    let count = "SELECT count(*) FROM temp.words WHERE term LIKE ?1 || '%'";
-    let (count,) = sqlx::query_as(count).bind(start).fetch_one(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-    count
-}
-
 #[tokio::test]
 async fn nothing_of_a_forgotten_thread_is_left() {
     let home = tempfile::tempdir().unwrap();
@@ -136,13 +123,9 @@ async fn nothing_of_a_forgotten_thread_is_left() {
     let prompts = state.join("message_history.jsonl");
     assert!(!fs::read_to_string(&prompts).unwrap().contains(THREAD));
     fs::remove_file(prompts).unwrap();
-    assert_eq!(file_with(&state, WORD), None);
-    // An index abbreviates words, so the search for bytes does not find them.
-    for (database, index) in [("search.db", "item_text"), ("longhaul.db", "memory_text")] {
-        let database = state.join(database);
-        assert_eq!(words(&database, index, "zircon").await, 0, "{index}");
-        assert!(words(&database, index, "compress").await > 0, "{index}");
-    }
+    // An index may store a word without the letters that it shares with the one before. Deleted items are still in its bytes.
+    assert_eq!(file_with(&state, &WORD[1..]), None);
+    assert!(file_with(&state, "ompressor").is_some());
 }
 
 #[tokio::test]

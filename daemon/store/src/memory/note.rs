@@ -153,9 +153,13 @@ impl NoteTable {
         Ok(gone)
     }
 
-    /// Checkpoints and truncates the log: afterwards deleted data is in neither file.
+    /// Merges the index of words, in which deleted passages stay until then, and empties the log: afterwards deleted data is
+    /// in neither file.
     pub async fn scrub(&self) -> Result<(), StoreError> {
-        self.0.pools().scrub().await
+        let pools = self.0.pools();
+        let merge = sqlx::query("INSERT INTO memory_text (memory_text) VALUES ('optimize')");
+        merge.execute(pools.writer()).await.map_err(|error| pools.classify(error))?;
+        pools.scrub().await
     }
 
     pub async fn exclusions(&self) -> Result<Vec<Exclusion>, StoreError> {

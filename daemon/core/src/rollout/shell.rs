@@ -81,8 +81,7 @@ pub fn entered_folder(script: &str) -> Option<&str> {
     let first = *parts(script).first()?;
     first.after.filter(|joint| !matches!(joint, Joint::Pipe | Joint::Background))?;
     let folder = first.text.strip_prefix("cd ")?.trim().trim_matches(['"', '\'']);
-    let is_known = folder.starts_with('/') || is_path(folder) || is_plain_word(folder);
-    (is_known && !folder.contains(['$', '`', '*'])).then_some(folder)
+    places::is_known(folder).then_some(folder)
 }
 
 /// The files that one command reads or changes, by what it does to them. A word that only looks like a path
@@ -221,10 +220,11 @@ fn is_file(path: &str) -> bool {
         && path.len() <= crate::limits::PATH_BYTES
 }
 
-/// Whether a word with a slash is a branch or revision of git rather than a path.
+/// Whether a word with a slash is a branch, a revision or a range of git rather than a path. In a path, `..` is a
+/// folder's whole name.
 fn is_revision(program: &str, word: &str) -> bool {
     program == "git"
-        && (word.contains("..")
+        && (word.split('/').any(|name| name != ".." && name.contains(".."))
             || ["origin/", "upstream/", "refs/"].iter().any(|p| word.starts_with(p)))
 }
 

@@ -1,7 +1,7 @@
 //! Classifies a command line by its words.
 
 use super::parts::{CommandPart, parts};
-use super::scan::Joint;
+use super::scan::{Joint, Scanner, ShellToken};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[derive(strum::IntoStaticStr)]
@@ -88,15 +88,23 @@ impl Class {
         Self::of_parts(&parts(line)).into_iter().min().unwrap_or(Self::Other)
     }
 
-    /// Classifies the commands of a line. A command after `||` runs only if others fail, so it says nothing.
+    /// Classifies the commands of a line. A command after `||` runs only if others fail, so it says nothing. A
+    /// shell reads `a || b && c` as `(a || b) && c`: `c` runs if either succeeds.
     pub(crate) fn of_parts(parts: &[CommandPart<'_>]) -> Vec<Self> {
         let mut is_fallback = false;
+        // Groups that are open in the fallback: they belong to it as a whole.
+        let mut groups = 0_usize;
         let class = |part: &CommandPart<'_>| {
-            is_fallback = match part.before {
-                Some(Joint::Or) => true,
-                Some(Joint::And | Joint::Pipe) => is_fallback,
-                _ => false,
-            };
+            if groups == 0 {
+                is_fallback = match part.before {
+                    Some(Joint::Or) => true,
+                    Some(Joint::Pipe) => is_fallback,
+                    _ => false,
+                };
+            }
+            if is_fallback {
+                groups = groups_after(part.text, groups);
+            }
             if is_fallback { Self::Other } else { Self::of_one(part.text) }
         };
         parts.iter().map(class).collect()
@@ -136,6 +144,25 @@ impl Class {
     }
 }
 
+/// Number of groups, `( … )` and `{ …; }`, that are open after a command.
+fn groups_after(command: &str, before: usize) -> usize {
+    let (mut open, mut starts_command) = (before, true);
+    let mut scanner = Scanner::new(command);
+    while let Some((token, text)) = scanner.next() {
+        let is_plain = scanner.quotes() + scanner.substitutions() == 0;
+        match (token, text) {
+            (ShellToken::Group, "(") if is_plain => open += 1,
+            (ShellToken::Group, _) if is_plain => open = open.saturating_sub(1),
+            (ShellToken::Text, "{") if starts_command => open += 1,
+            (ShellToken::Text, "}") if starts_command => open = open.saturating_sub(1),
+            _ => {}
+        }
+        starts_command &= matches!(token, ShellToken::Space | ShellToken::Group)
+            || text == "{" && token == ShellToken::Text;
+    }
+    open
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +195,13 @@ mod tests {
             ("time npm test", Class::Test),
             ("ls .styles && echo there || vale sync", Class::Other),
             ("make || true; npm test", Class::Test),
+            ("test -d web || mkdir web && npm test", Class::Test),
+            ("ls a || ls b && cat c | xargs make", Class::Build),
+            ("(ls a || ls b) && npm test", Class::Test),
+            ("ls a || (cd b && npm test)", Class::Other),
+            ("ls a || { cd b; npm test; }", Class::Other),
+            ("ls a || (cd b && x=$(ls)) && npm test", Class::Test),
+            ("ls a || { cd b && (ls; npm test); make; } && cargo clippy", Class::Lint),
             ("cat <<EOF > a\nmake test\nEOF", Class::Other),
         ] {
             assert_eq!(Class::of(line), class, "{line}");

@@ -49,9 +49,9 @@ impl Parser<'_> {
             let is_quoted = quotes > 0 && self.scanner.quotes() > 0;
             match token {
                 ShellToken::Escape => {
-                    let escaped =
-                        text[1..].trim_start_matches(|c| matches!(c, '\r' | '\n') && !is_quoted);
-                    if is_quoted || !escaped.is_empty() {
+                    // A shell removes an escaped end of a line, in double quotes, too.
+                    let escaped = text[1..].trim_start_matches(['\r', '\n']);
+                    if !escaped.is_empty() {
                         self.push(escaped);
                     }
                 }

@@ -26,7 +26,7 @@ pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
             let path = match place.as_deref() {
                 _ if is_whole => path,
                 Some("") => path,
-                Some(place) => format!("{place}/{path}"),
+                Some(place) => below(place, &path),
                 None => continue,
             };
             found.push(FileUse { command: index, used, path });
@@ -43,7 +43,7 @@ fn folder_after(command: &Command, place: Option<String>) -> Option<String> {
         _ if command.is_nested => place,
         ["cd" | "pushd", folder] if is_known(folder) => match place {
             _ if folder.starts_with('/') => Some((*folder).to_owned()),
-            Some(place) if !place.is_empty() => Some(format!("{place}/{folder}")),
+            Some(place) if !place.is_empty() => Some(below(&place, folder)),
             Some(_) => Some((*folder).to_owned()),
             None => None,
         },
@@ -52,8 +52,14 @@ fn folder_after(command: &Command, place: Option<String>) -> Option<String> {
     }
 }
 
-fn is_known(folder: &str) -> bool {
-    (is_path(folder) || is_plain_word(folder)) && !folder.contains(['$', '`', '*'])
+fn below(place: &str, path: &str) -> String {
+    format!("{}/{path}", place.trim_end_matches('/'))
+}
+
+/// Whether a `cd` to this word enters the folder it names, without anything that only the shell can expand.
+pub(super) fn is_known(folder: &str) -> bool {
+    let names_one = folder.starts_with('/') || is_path(folder) || is_plain_word(folder);
+    names_one && !folder.contains(['$', '`', '*', '?', '{'])
 }
 
 #[cfg(test)]
@@ -72,6 +78,10 @@ mod tests {
             ("cd web && cd /w/x && cat b.rs", false, "/w/x/b.rs"),
             ("cd $tmp && cd /w/x && cat b.rs", false, "/w/x/b.rs"),
             ("cd - && cat b.rs", false, ""),
+            ("cd web && cd /w && cat b.rs", false, "/w/b.rs"),
+            ("cd web && cd / && cat b.rs", false, "/b.rs"),
+            ("cd / && cd srv/ && cat b.rs", false, "/srv/b.rs"),
+            ("cd /w/{a,b} && cat b.rs; cd /?; cat c.rs", false, ""),
             ("(cd web && make) && cat b.rs", false, "b.rs"),
         ] {
             let uses = uses_of(&commands(script), enters_first);

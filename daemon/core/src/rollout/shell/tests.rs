@@ -72,6 +72,8 @@ fn files_are_copied_and_moved_from_one_path_to_another() {
     expect("x=$(< a.txt)", &[(Use::Read, "a.txt")]);
     expect("git log v1/a..v2/b", &[]);
     expect("git diff origin/main", &[]);
+    expect("git add ../a.rs web/../b.rs", &[(Use::Named, "../a.rs"), (Use::Named, "web/../b.rs")]);
+    expect("git log ..origin/dev v1/a...v2/b", &[]);
     expect("cat origin/a.rs ../b.rs", &[(Use::Read, "origin/a.rs"), (Use::Read, "../b.rs")]);
 }
 
@@ -119,6 +121,8 @@ fn only_a_shells_command_option_holds_a_script() {
     for (script, expected) in [
         ("cd web && ls", Some("web")),
         ("cd web/app && ls", Some("web/app")),
+        ("cd /w && ls", Some("/w")),
+        ("cd /w/{a,b} && ls", None),
         ("cd $HOME && ls", None),
         ("cd -; ls", None),
     ] {
@@ -134,6 +138,9 @@ fn words_are_read_as_a_shell_reads_them() {
         (r#"echo "a \" b" c\ d"#, &["echo", "a \" b", "c d"]),
         ("cat a.rs \\\n  b.rs", &["cat", "a.rs", "b.rs"]),
         ("cat a.rs \\\r\n  b.rs", &["cat", "a.rs", "b.rs"]),
+        ("echo \"a \\\nb\" c", &["echo", "a b", "c"]),
+        ("echo \"\\\r\n\" c", &["echo", "", "c"]),
+        ("echo \"a\nb\"", &["echo", "a\nb"]),
         (
             r#"git commit -m "$(cat a.txt) and `date`""#,
             &["git", "commit", "-m", "$(cat a.txt) and `date`"],

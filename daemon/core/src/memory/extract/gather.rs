@@ -123,7 +123,6 @@ fn commands(runs: &[Run]) -> Vec<Run> {
         let mut merged = Run { class: Class::of(&bare), line: bare, ..run.clone() };
         if let Some(before) = known.map(|at| kept.remove(at)) {
             merged.passed += before.passed;
-            merged.failed += before.failed;
             merged.tests = merged.tests.or(before.tests);
             merged.folder = merged.folder.or(before.folder);
         }

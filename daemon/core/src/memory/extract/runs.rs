@@ -27,7 +27,6 @@ pub struct Run {
     /// Folder below the working folder in which it ran.
     pub folder: Option<String>,
     pub passed: u32,
-    pub failed: u32,
     /// Whether the last run passed.
     pub works: bool,
     /// Line of the transcript with the last end.
@@ -124,8 +123,6 @@ impl Runs {
         if end.passed {
             run.passed += 1;
             run.tests = output::test_counts(end.printed);
-        } else {
-            run.failed += 1;
         }
         self.list.push(run);
         if self.list.len() > RUNS_MAX {
@@ -222,7 +219,6 @@ impl Run {
             class: Class::of(line),
             folder: None,
             passed: 0,
-            failed: 0,
             works: false,
             seq: 0,
             at_ms: 0,
@@ -266,7 +262,7 @@ mod tests {
         let (list, fixes, steps) = runs.finish();
         assert_eq!(fixes[0].changed, ["src/a.rs"]);
         assert_eq!(fixes[0].said, "error[E0425]: cannot find value `x`");
-        assert_eq!((list[0].passed, list[0].failed, list[0].works), (1, 1, true));
+        assert_eq!((list[0].passed, list[0].works), (1, true));
         assert_eq!(steps, ["cargo test"]);
     }
 

@@ -37,6 +37,7 @@ pub(super) struct Rows {
     rows: Vec<Row>,
     bytes: usize,
     bytes_max: usize,
+    has_dropped: bool,
 }
 
 impl RowSource {
@@ -61,13 +62,13 @@ impl RowSource {
 
 impl Rows {
     pub(super) fn new(budget_bytes: usize) -> Self {
-        Self { rows: Vec::new(), bytes: 0, bytes_max: budget_bytes.saturating_mul(2) }
+        Self::again(Vec::new(), budget_bytes)
     }
 
     /// Starts from rows that were selected before.
     pub(super) fn again(rows: Vec<Row>, budget_bytes: usize) -> Self {
         let bytes = rows.iter().map(Row::bytes).sum();
-        Self { rows, bytes, bytes_max: budget_bytes.saturating_mul(2) }
+        Self { rows, bytes, bytes_max: budget_bytes.saturating_mul(2), has_dropped: false }
     }
 
     /// Adds a row. `words` are redacted already.
@@ -89,7 +90,9 @@ impl Rows {
     /// Keeps the more valuable half.
     fn drop_weakest(&mut self) {
         let rows = std::mem::take(&mut self.rows);
+        let all = rows.len();
         self.rows = chosen(rows, self.bytes_max / 2);
+        self.has_dropped |= self.rows.len() < all;
         self.bytes = self.rows.iter().map(Row::bytes).sum();
     }
 
@@ -98,7 +101,7 @@ impl Rows {
         let all = self.rows.len();
         let rows = chosen(self.rows, bytes.saturating_sub(MARK_BYTES * 2));
         let mut out = String::with_capacity(bytes);
-        if rows.len() < all {
+        if self.has_dropped || rows.len() < all {
             out.push_str("[rows that did not fit are left out]\n");
         }
         for row in &rows {

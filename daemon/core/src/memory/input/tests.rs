@@ -116,6 +116,45 @@ fn the_persons_words_are_dropped_last() {
 }
 
 #[test]
+fn a_question_without_all_rows_says_so() {
+    const SAID: &str = "[rows that did not fit are left out]";
+    let words = "word ".repeat(20);
+    // Bytes while the thread is read, bytes of the question, rows; whether rows are left out.
+    for (budget, bytes, count, is_cut) in [
+        (1_000, 1_000, 5, false),
+        (1_000, 500, 5, true),
+        (1_000, 1_000, 12, true),
+        // Rows are dropped while the thread is read, and those kept then all fit.
+        (1_000, 10_000, 40, true),
+        (10_000, 10_000, 40, false),
+    ] {
+        let mut rows = Rows::new(budget);
+        for seq in 0..count {
+            rows.push(seq, (RowSource::Agent, Origin::AGENT), &words);
+        }
+        let (text, shown) = rows.fit(bytes);
+        assert_eq!(text.starts_with(SAID), is_cut, "{budget}, {bytes}, {count}: {}", shown.len());
+        assert_eq!((shown.len() as u64) < count, is_cut);
+        assert!(text.len() <= bytes);
+    }
+}
+
+#[test]
+fn the_question_explains_every_source_of_a_row() {
+    for source in [
+        RowSource::User,
+        RowSource::Client,
+        RowSource::Agent,
+        RowSource::Call,
+        RowSource::Tool,
+        RowSource::Outside,
+    ] {
+        let name = source.into_str();
+        assert!(INPUT.contains(&format!("`{name}` ")), "{name}");
+    }
+}
+
+#[test]
 fn an_answer_with_evidence_is_accepted() {
     let question = ask(&session(), 10_000).unwrap();
     let learnings = json!([

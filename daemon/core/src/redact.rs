@@ -6,7 +6,8 @@
 //! pass and is returned borrowed. A hit runs the keyword's rules *at the hit*, never over the whole text: tokens of
 //! a known form by an anchored pattern of `rules.toml` (`form`); `name = value` pairs by a small parser that judges
 //! name and value separately (`assignment`, `name`, `value`, `passphrase`, using the lists of `words.toml`;
-//! `phrase` for other languages); URLs, headers and login files in `connection`; private keys in `pem`. A rule
+//! `filled` for values of whole lines, `pair` for a name in a field of its own, `list` for several values, `phrase`
+//! for other languages); URLs, headers and login files in `connection`; private keys in `pem`. A rule
 //! reads a bounded number of bytes before it rejects and consumes those it accepts, so the cost is linear, even
 //! for hostile text.
 //!
@@ -35,11 +36,14 @@
 
 mod assignment;
 mod connection;
+mod filled;
 mod flag;
 mod form;
 mod json;
 mod keywords;
+mod list;
 mod name;
+mod pair;
 mod passphrase;
 mod pem;
 mod phrase;

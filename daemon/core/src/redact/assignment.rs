@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::name;
 use super::rule::Verdict;
 use super::value::{self, Candidate, Form};
+use super::{filled, list, name, pair};
 
 /// Stems of secret names; each also in upper case and capitalized.
 const STEMS: &[&str] = &[
@@ -91,37 +91,59 @@ fn capitalized(stem: &str) -> String {
 
 /// Judges the pair whose name contains the hit.
 pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
-    Verdict::from(find(text, hit, floor))
+    let name = name_around(text, hit, floor);
+    let Some(separator) = separator(text, &name) else { return pair::judge(text, &name, floor) };
+    let is_bare = separator.quote.is_empty() && !separator.is_xml;
+    if is_bare && text.get(separator.value_start) == Some(&b'[') {
+        return list::judge(text, &name, separator.value_start);
+    }
+    Verdict::from(secret(text, &name, &separator, name.start))
 }
 
 /// The separator between a name and its value.
-struct Separator {
-    value_start: usize,
-    form: Form,
+pub(super) struct Separator {
+    pub(super) value_start: usize,
+    pub(super) form: Form,
     /// The opening quote, with the backslashes before it.
-    quote: Range<usize>,
-    is_xml: bool,
+    pub(super) quote: Range<usize>,
+    pub(super) is_xml: bool,
 }
 
-fn find(text: &[u8], hit: &Range<usize>, floor: usize) -> Option<Range<usize>> {
-    let name = name_around(text, hit, floor);
-    let separator = separator(text, &name)?;
+/// The value after a separator if its name makes it a secret. `field`: where the name or the label before the value
+/// begins.
+pub(super) fn secret(
+    text: &[u8],
+    name: &Range<usize>,
+    separator: &Separator,
+    field: usize,
+) -> Option<Range<usize>> {
     let strength = name::strength(&text[name.clone()])?;
-    let value = value(text, &separator);
+    let value = value(text, separator);
     let next = text.get(value.end).copied();
+    if separator.is_xml && next != Some(b'<') {
+        return None;
+    }
+    let head = |end: usize| &text[value.start..end.min(value.start + VALUE_HEAD_BYTES)];
     let candidate = Candidate {
-        value: &text[value.start..value.end.min(value.start + VALUE_HEAD_BYTES)],
+        value: head(value.end),
         next,
         form: separator.form,
         strength,
         is_environment: name::is_environment(&text[name.clone()]),
-        starts_line: starts_line(text, name.start),
+        starts_line: starts_line(text, field),
     };
-    if separator.is_xml && next != Some(b'<') {
-        return None;
+    let is_bare = separator.quote.is_empty() && !separator.is_xml;
+    if is_bare && candidate.starts_line && value.len() < VALUE_HEAD_BYTES {
+        let is_setting = candidate.is_environment && separator.form == Form::Direct;
+        if let Some(end) = filled::end(text, &value, is_setting) {
+            let next = text.get(end).copied();
+            if value::is_secret(&Candidate { value: head(end), next, ..candidate }) {
+                return Some(value.start..end);
+            }
+        }
     }
     // The end of the whole value, of any length.
-    let end = || run_end(text, &separator, value.start, text.len());
+    let end = || run_end(text, separator, value.start, text.len());
     value::is_secret(&candidate).then(|| value.start..end())
 }
 
@@ -227,7 +249,7 @@ fn value(text: &[u8], separator: &Separator) -> Range<usize> {
     start..run_end(text, separator, start, head_end)
 }
 
-fn run_end(text: &[u8], separator: &Separator, from: usize, to: usize) -> usize {
+pub(super) fn run_end(text: &[u8], separator: &Separator, from: usize, to: usize) -> usize {
     if separator.is_xml {
         return memchr::memchr2(b'<', b'\n', &text[from..to]).map_or(to, |i| from + i);
     }

@@ -1,9 +1,9 @@
 //! Redacts the strings in a JSON value.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::rule::RULES;
-use super::{MARKER, redact};
+use super::{MARKER, list, pair, redact};
 
 /// Fields with opaque payloads, which redaction would only damage.
 const OPAQUE: [&str; 3] = ["encrypted_content", "image_url", "result"];
@@ -21,23 +21,52 @@ pub fn redact_value(value: &mut Value) -> u32 {
             hits
         }
         Value::Array(items) => items.iter_mut().map(redact_value).sum(),
-        Value::Object(fields) => fields
-            .iter_mut()
-            .filter(|(name, _)| !OPAQUE.contains(&name.as_str()))
-            .map(|(name, value)| redact_value(value) + redact_named(name, value))
-            .sum(),
+        Value::Object(fields) => {
+            let read = fields.iter_mut().filter(|(name, _)| !OPAQUE.contains(&name.as_str()));
+            let hits: u32 =
+                read.map(|(name, value)| redact_value(value) + redact_named(name, value)).sum();
+            hits + redact_pair(fields)
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
-/// Replaces a value that is a secret because of its name: `{"api_key": "correct horse"}`.
+/// Replaces a value whose name is in another field: `{"name": "API_KEY", "value": "correct horse"}`.
+fn redact_pair(fields: &mut Map<String, Value>) -> u32 {
+    let is_name =
+        |name: &&str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
+    let name = pair::NAMES.iter().find_map(|label| fields.get(*label)?.as_str());
+    let Some(name) = name.filter(is_name).map(str::to_owned) else { return 0 };
+    let values = pair::VALUES.iter();
+    values.map(|label| fields.get_mut(*label).map_or(0, |value| redact_named(&name, value))).sum()
+}
+
+/// Replaces a value that is a secret because of its name: `{"api_key": "correct horse"}`, also one in a list.
 fn redact_named(name: &str, value: &mut Value) -> u32 {
-    let Value::String(text) = value else { return 0 };
-    if text.len() > 4_096 || text == MARKER {
-        return 0;
+    match value {
+        // Rejects nearly every name.
+        Value::String(_) | Value::Array(_) if !may_name_secret(name) => 0,
+        Value::String(text) => redact_string(name, text),
+        Value::Array(items) => {
+            let Some((strength, is_plural)) = list::strength(name.as_bytes()) else { return 0 };
+            let strings = items.iter_mut().filter_map(|item| match item {
+                Value::String(text) => Some(text),
+                _ => None,
+            });
+            let secrets =
+                strings.filter(|text| list::is_secret(text.as_bytes(), strength, is_plural));
+            secrets.map(|text| MARKER.clone_into(text)).count().try_into().unwrap_or(u32::MAX)
+        }
+        _ => 0,
     }
-    // Rejects nearly every name.
-    if RULES.next_hit(format!("{name}=\"{name}\":").as_bytes(), 0).is_none() {
+}
+
+fn may_name_secret(name: &str) -> bool {
+    RULES.next_hit(format!("{name}=\"{name}\":").as_bytes(), 0).is_some()
+}
+
+fn redact_string(name: &str, text: &mut String) -> u32 {
+    if text.len() > 4_096 || text == MARKER {
         return 0;
     }
     let is_secret = |pair: &str| redact(pair).hits > 0;

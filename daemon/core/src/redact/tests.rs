@@ -1,5 +1,6 @@
 //! Planted secrets are assembled from pieces, so that no scanner reports these files.
 
+mod named;
 mod pairs;
 mod planted;
 mod protocols;
@@ -407,6 +408,14 @@ fn hostile_text_takes_linear_time() {
         "?key=",
         "$2b$",
         "password: |\n  ",
+        "PASSWORD=a;\n",
+        "PASSWORD=a;b<",
+        "passwords:[\"a",
+        "\"passwords\":[\"",
+        "\"password\",",
+        "name=password value=",
+        "\"value\":\"name\":\"password",
+        "value:a\nname: password\n",
         "| password |",
         ":5433:a:",
         "\u{1b}[",
@@ -429,6 +438,7 @@ fn hostile_text() -> impl Strategy<Value = String> {
             "@", "Bearer ", "Authorization: Basic ", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----",
             "Cookie: ", "sk-", "eyJ", ".", "AKIA", ":AA", "é", "한", "<", ">", "[REDACTED_SECRET]", "machine ",
             " -u ", ":5432:", "Q~", "Private-Lines:", "\u{0}", "\u{1b}[0m", "\\\\n", "\\u003d", "\\u001b[1m", ": |\n  ",
+            "\"name\":\"", "\"value\":\"", "[\"", "\",", "passwords", ";", "&", "(",
             "a1B2c3D4e5F6a7B8c9D0e1F2a3B4c5D6e7F8", "ghp_", " | ", "\"d\":\"", "LS0tLS1CRUdJTiBQUklW", "\\/\\/",
         ]).prop_map(str::to_owned),
         2 => "[A-Za-z0-9]{1,40}",

@@ -121,7 +121,8 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     }
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let holds = |piece: &String| memchr::memmem::find(&lower, piece.as_bytes()).is_some();
-    !is_mixed(value) && digits <= 4 && WORDS.stand_in_pieces.iter().any(holds)
+    let has_tag = || memchr::memchr(b'<', value).is_some_and(|at| value[at..].contains(&b'>'));
+    !is_mixed(value) && digits <= 4 && (has_tag() || WORDS.stand_in_pieces.iter().any(holds))
 }
 
 /// Whether a value has letters of both cases and digits.
@@ -193,7 +194,7 @@ fn case_turns(value: &[u8]) -> usize {
 }
 
 fn has_digit_or_sign(value: &[u8]) -> bool {
-    value.iter().any(|b| b.is_ascii_digit() || b"!@#$%^*+/=~?".contains(b) || *b >= 0x80)
+    value.iter().any(|b| b.is_ascii_digit() || b"!@#$%^*+/=~?&;|<>()".contains(b) || *b >= 0x80)
 }
 
 /// Whether a lower-case password is where a variable is unlikely: alone on its line, as in YAML, or directly after

@@ -1,0 +1,65 @@
+//! A list below a secret name: `"passwords": ["…", "…"]`.
+
+use std::ops::Range;
+
+use super::assignment::{self, Separator};
+use super::name::{self, Strength};
+use super::rule::Verdict;
+use super::value::{self, Candidate, Form};
+
+const ITEMS_MAX: usize = 64;
+const LIST_BYTES_MAX: usize = 16 * 1024;
+/// Maximum bytes of an item read to judge it.
+const ITEM_HEAD_BYTES: usize = 256;
+
+/// Judges the items of a list that opens at `open`.
+pub(super) fn judge(text: &[u8], name: &Range<usize>, open: usize) -> Verdict {
+    let Some((strength, is_plural)) = strength(&text[name.clone()]) else {
+        return Verdict::Nothing;
+    };
+    let end = text.len().min(open + LIST_BYTES_MAX);
+    let mut secrets = Vec::new();
+    let mut at = open + 1;
+    for _ in 0..ITEMS_MAX {
+        let Some(quote) = quote_after(&text[..end], at) else { break };
+        let value_start = quote.end;
+        let separator = Separator { value_start, form: Form::Quoted, quote, is_xml: false };
+        let value_end = assignment::run_end(text, &separator, value_start, end);
+        let item = &text[value_start..value_end.min(value_start + ITEM_HEAD_BYTES)];
+        if is_secret(item, strength, is_plural) {
+            secrets.push(value_start..value_end);
+        }
+        at = value_end + separator.quote.len();
+    }
+    if secrets.is_empty() { Verdict::Nothing } else { Verdict::Secrets(secrets) }
+}
+
+/// What the name of a list implies about its items, and whether it is a plural.
+pub(super) fn strength(name: &[u8]) -> Option<(Strength, bool)> {
+    let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
+    let plural = singular.and_then(name::strength).map(|strength| (strength, true));
+    plural.or_else(|| Some((name::strength(name)?, false)))
+}
+
+/// Whether an item is a secret. Below a singular name are usually rules or messages about the one secret.
+pub(super) fn is_secret(item: &[u8], strength: Strength, is_plural: bool) -> bool {
+    let candidate = Candidate {
+        value: item,
+        next: None,
+        form: Form::Quoted,
+        strength,
+        is_environment: false,
+        starts_line: false,
+    };
+    value::is_secret(&candidate) && (is_plural || value::is_random(item))
+}
+
+/// The opening quote of the next item.
+fn quote_after(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let rest = text.get(at..)?;
+    let blanks = rest.iter().take(128).take_while(|byte| b" \t\r\n,".contains(byte)).count();
+    let rest = &rest[blanks..];
+    let escapes = rest.iter().take(3).take_while(|byte| **byte == b'\\').count();
+    let is_quote = matches!(rest.get(escapes), Some(b'"' | b'\'' | b'`'));
+    is_quote.then_some(at + blanks..at + blanks + escapes + 1)
+}

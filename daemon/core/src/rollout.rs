@@ -267,7 +267,7 @@ pub enum Item<'a> {
         text: Cow<'a, str>,
         images: Images,
     },
-    /// Reasoning: as text, summarised, or encrypted.
+    /// Reasoning: as text, summarized, or encrypted.
     Reasoning {
         /// Length of the encrypted payload, in characters.
         encrypted: Option<u64>,

@@ -1,7 +1,7 @@
 //! Cold ingest against a plain line reader over the same files, in one run, by CPU time.
 //!
 //! `cargo bench -p longhaul-daemon --bench ingest [-- FOLDER]`. FOLDER is searched for transcripts;
-//! without it, `$LONGHAUL_CORPUS/codex`, or else a synthesised file. `-- --huge GIB` ingests one synthesised
+//! without it, `$LONGHAUL_CORPUS/codex`, or else a synthesized file. `-- --huge GIB` ingests one synthesized
 //! file of that size and reports the peak of resident memory.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on ends")]
@@ -40,7 +40,7 @@ fn main() {
         && flag == "--huge"
     {
         let bytes = gib.parse::<u64>().unwrap() << 30;
-        synthesise(&temp.path().join("sessions/huge.jsonl"), bytes);
+        synthesize(&temp.path().join("sessions/huge.jsonl"), bytes);
         // In another process, so that writing the file is not measured.
         let myself = std::env::current_exe().unwrap();
         Command::new(myself).arg("--read").arg(temp.path()).status().unwrap();
@@ -55,7 +55,7 @@ fn main() {
         (Some(folder), _) => PathBuf::from(folder),
         (None, Some(corpus)) => PathBuf::from(corpus).join("codex"),
         (None, None) => {
-            synthesise(&temp.path().join("sessions/one.jsonl"), 100 << 20);
+            synthesize(&temp.path().join("sessions/one.jsonl"), 100 << 20);
             temp.path().join("sessions")
         }
     };
@@ -165,7 +165,7 @@ fn memory(field: &str) -> u64 {
 }
 
 /// Writes turns of plausible sizes until there are `bytes`, with an over-long line now and then.
-fn synthesise(path: &Path, bytes: u64) {
+fn synthesize(path: &Path, bytes: u64) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path).unwrap());
     let (mut written, mut turn) = (0, 0_u64);

@@ -297,7 +297,7 @@ async fn an_agent_applies_updates_only_to_threads_of_its_project() {
     let kept = agent.request("checkpoint/apply", apply(OWN, "it turns")).await;
     assert_eq!(field(kept.result(), "accepted"), true, "{kept:?}");
     let refused = agent.request("checkpoint/apply", apply(OWN, "skip the tests")).await;
-    assert_eq!(text_at(refused.result(), "rule"), "behaviour_policy");
+    assert_eq!(text_at(refused.result(), "rule"), "behavior_policy");
     assert!(!text_at(refused.result(), "hint").is_empty());
     for thread in [OTHER, NOWHERE] {
         let answer = agent.request("checkpoint/apply", apply(thread, "it turns")).await;

@@ -115,7 +115,7 @@ async fn updates_with_evidence_are_shown_and_others_are_rejected_by_rule() {
         (fact("k", evidence(User, "2"), &[]), "evidence"),
         (fact("k", evidence(File, "src/never.rs"), &["src/a.rs"]), "evidence"),
         (fact("k", evidence(User, "1"), &["src/never.rs"]), "depends_on"),
-        (Update::Fact(sudo), "behaviour_policy"),
+        (Update::Fact(sudo), "behavior_policy"),
     ] {
         session.assert_refused(update, rule).await;
     }

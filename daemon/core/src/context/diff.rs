@@ -5,7 +5,7 @@
 //! context, are compared on request. Avoids these known defects of agents:
 //!
 //! - a collaboration mode with empty instructions left the old ones active: we announce its end;
-//! - several working folders never equalled a reference of one, so they were repeated every turn: we compare
+//! - several working folders never equaled a reference of one, so they were repeated every turn: we compare
 //!   all of them, in any order;
 //! - a personality that was switched off stayed active: we announce its end.
 

@@ -1,5 +1,5 @@
-//! The table of a source: everything that depends on the agent that wrote a transcript. Each source has a file
-//! of its own.
+//! What a source of transcripts specifies: everything that depends on the agent that wrote them. Each source is
+//! specified in its own file.
 
 use serde_json::Value;
 
@@ -22,33 +22,33 @@ pub type Continue = fn(&Continuation<'_>) -> NewTranscript;
 
 #[derive(Debug)]
 pub struct SourceSpec {
-    /// Name of the agent as people use it.
+    /// The agent's name for people.
     pub title: &'static str,
     /// The agent's home; `None` for transcripts that the daemon writes itself.
     pub home: Option<Home>,
     /// Folders with transcripts, relative to the home.
     pub folders: &'static [Folder],
-    /// The files in them that are transcripts.
+    /// Which files in these folders are transcripts.
     pub files: &'static [FilePattern],
-    /// Parses one line (or one item of a document, one row of a database). The flag requests the thread's
-    /// identity where every line repeats it.
+    /// Parses one line, one item of a document or one row of a database. The flag requests the thread's identity
+    /// from sources that repeat it in every line.
     pub read: ReadLine,
-    /// Whether a line over the bound is a history item, by its first bytes.
+    /// Whether a line that is too long to be read is an item of the history, judged by its first bytes.
     pub is_item: fn(&str) -> bool,
-    /// Converts a line to items of the Responses API; `None` if lines already hold such items.
+    /// Converts a line to items of the Responses API; `None` if lines already contain such items.
     pub responses: Option<ToResponses>,
     /// Interprets a call of the agent's own tools; returns `None` for calls it does not know.
     pub interpret: Option<Interpret>,
     /// The command that resumes a thread, before its id; empty if there is none.
     pub resume: &'static [&'static str],
-    /// Tells a person how to undo a compaction in the agent's open session, with `{compaction_id}` for its id;
-    /// empty if the agent has no way.
+    /// Tells a person how to undo a compaction in the agent's open session, with `{compaction_id}` for its id; empty
+    /// if the agent offers no way to do so.
     pub session_undo: &'static str,
-    /// Composes a transcript that the agent can resume from a compacted thread; `None` if it cannot resume
-    /// ours.
+    /// Composes a transcript of a compacted thread that the agent can resume; `None` if it cannot resume transcripts
+    /// of ours.
     pub continuation: Option<Continue>,
     pub reads_agents_md: bool,
-    /// The first line is Codex's `session_meta`, which a continuation copies.
+    /// Whether the first line is Codex's `session_meta`, which a continuation copies.
     pub has_session_meta: bool,
 }
 
@@ -63,14 +63,14 @@ pub struct Home {
 #[derive(Debug, Clone, Copy)]
 pub struct Folder {
     pub path: &'static str,
-    /// The agent moved finished threads there.
+    /// Whether the agent moves finished threads there.
     pub archived: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct FilePattern {
     pub prefix: &'static str,
-    /// Suffix of the name, before `.zst`.
+    /// Suffix of the name, without `.zst`.
     pub suffix: &'static str,
     pub layout: Layout,
 }
@@ -78,9 +78,9 @@ pub struct FilePattern {
 /// How a transcript is stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Lines in a file that grows at its end; compressed with zstd if its name ends in `.zst`.
+    /// Lines in a file that only grows at its end; compressed with zstd if its name ends in `.zst`.
     Lines,
-    /// One JSON document, always rewritten as a whole.
+    /// A JSON document that is always rewritten as a whole.
     Document(Document),
     /// A file that is changed in places, read as a whole and converted to lines.
     Assembled(Assembly),
@@ -91,19 +91,19 @@ pub enum Layout {
 /// Converts a transcript that is changed in places to lines that only grow at the end.
 #[derive(Debug, Clone, Copy)]
 pub struct Assembly {
-    /// A folder among its ancestors.
+    /// Name of a folder that the transcript is in, directly or further below.
     pub within: &'static str,
-    /// Name of a file in one of its ancestors whose text `lines` receives.
+    /// Name of a file in one of the folders above the transcript; `lines` receives its text.
     pub marker: &'static str,
     /// Converts the file to lines.
     pub lines: fn(&[u8], TranscriptPlace<'_>) -> Vec<u8>,
 }
 
-/// What is known of a transcript besides its bytes.
+/// What is known about a transcript besides its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TranscriptPlace<'a> {
     pub path: &'a str,
-    /// The text of the marker, if there is one.
+    /// The text of the [`Assembly::marker`], if there is one.
     pub marker: Option<&'a str>,
 }
 
@@ -115,11 +115,11 @@ impl PartialEq for Assembly {
 
 impl Eq for Assembly {}
 
-/// The parts of a JSON document that are read: the identity of the thread, and the items of one array.
+/// Which parts of a JSON document are read: the thread's identity, and the items of one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
-    /// Key of the object with the identity. `None`: the text of the document up to and including the bracket
-    /// that opens the items is passed on instead.
+    /// Key of the object with the identity; `None` if the text of the document up to the bracket that opens the
+    /// items, inclusive, is passed on instead.
     pub identity: Option<&'static str>,
     /// Key of the array of items.
     pub items: &'static str,
@@ -147,8 +147,8 @@ impl SourceSpec {
         self.files.iter().find(fits).map(|files| files.layout)
     }
 
-    /// Whether positions in the transcript are positions in the file: it is neither compressed nor converted to
-    /// lines.
+    /// Whether positions in the transcript are positions in the file, as they are unless it is compressed or
+    /// converted to lines.
     pub fn has_places_of_file(&self, path: &str) -> bool {
         let layout = self.layout(path).unwrap_or(Layout::Lines);
         matches!(layout, Layout::Lines | Layout::Document(_)) && !path.ends_with(".zst")

@@ -1,14 +1,14 @@
 //! Parses a query into an index expression.
 //!
-//! All words are required; `"…"` is a phrase, `word*` a prefix, `OR` (in capitals) separates alternatives,
-//! `NOT word` excludes, `AND` is the default. Everything else is a separator, so any text is valid: only
-//! quoted pieces of words reach the index.
+//! A hit contains all words of a query. `"…"` is a phrase, `word*` a prefix; `OR` (in capitals) separates
+//! alternatives, `NOT word` excludes a word, and `AND` changes nothing. All other characters separate words, so no
+//! text is a syntax error, and only quoted pieces of words reach the index.
 
 use crate::limits;
 
 use super::word;
 
-/// Minimum letters of a prefix: shorter ones match too many words. One CJK character is enough.
+/// Minimum letters of a prefix; shorter ones match too many words. A single CJK character is enough.
 pub const PREFIX_LETTERS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,38 +26,38 @@ struct Alternative {
 /// A word, name, path or phrase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// Folded pieces in order; at least one.
+    /// At least one piece, case-folded, in order.
     pub pieces: Vec<String>,
-    /// The last piece is a prefix.
+    /// Whether the last piece is a prefix.
     pub is_prefix: bool,
-    /// The whole name if it is one run that was split, or one piece.
+    /// The whole term if it is a single name, such as `parseLine`, in one piece or several.
     pub name: Option<String>,
 }
 
-/// A way to score a term, as index expressions.
+/// How the hits of a term can be scored, as index expressions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scorer {
-    /// One word, whose number of items is cheap to count.
+    /// A single word; the number of items that contain it is cheap to count.
     pub word: String,
-    /// Expression to score by if they are few.
+    /// The expression to score by if there are few of them.
     pub expression: String,
 }
 
 /// Why a query is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// No letter or digit in it.
-    #[error("there is no word in it")]
+    /// It has no letter or digit.
+    #[error("it contains no words")]
     Empty,
-    /// An alternative only excludes.
-    #[error("it only excludes: NOT needs another word beside it")]
+    /// An alternative has nothing but exclusions.
+    #[error("it only excludes words: NOT needs another word to search for")]
     OnlyExclusions,
     /// A prefix is shorter than [`PREFIX_LETTERS`].
     #[error("a prefix* needs at least {PREFIX_LETTERS} letters")]
     ShortPrefix,
-    /// Over [`limits::QUERY_BYTES`] or [`limits::QUERY_TERMS`].
+    /// It exceeds [`limits::QUERY_BYTES`] or [`limits::QUERY_TERMS`].
     #[error(
-        "it is too long: at most {} words and {} bytes",
+        "it is too long: at most {} words and {} bytes are allowed",
         limits::QUERY_TERMS,
         limits::QUERY_BYTES
     )]
@@ -65,7 +65,7 @@ pub enum QueryError {
 }
 
 impl Query {
-    /// Parses a query. No syntax is invalid.
+    /// Parses a query.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         if text.len() > limits::QUERY_BYTES {
             return Err(QueryError::TooLong);
@@ -101,7 +101,7 @@ impl Query {
         }
     }
 
-    /// Matches any of `words`, each whole.
+    /// A query that any of these whole words matches.
     pub(super) fn any_of<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let alone = |term| Alternative { wanted: vec![term], unwanted: Vec::new() };
         let terms = words.into_iter().filter_map(|word| Term::of(word, false));
@@ -109,13 +109,13 @@ impl Query {
         (!alternatives.is_empty()).then_some(Self { alternatives })
     }
 
-    /// Matches anything any of `queries` matches.
+    /// A query for everything that at least one of `queries` finds.
     pub fn union(queries: &[Self]) -> Self {
         let all = queries.iter().flat_map(|query| query.alternatives.clone());
         Self { alternatives: all.collect() }
     }
 
-    /// The positive terms, for highlighting.
+    /// The terms that hits contain, for highlighting.
     pub fn wanted(&self) -> impl Iterator<Item = &Term> {
         self.alternatives.iter().flat_map(|one| &one.wanted)
     }
@@ -139,14 +139,14 @@ fn joined(terms: &[Term], between: &str) -> String {
 }
 
 impl Term {
-    /// The term of some words; `None` when there is no letter or digit.
+    /// The term for a word, a name, a path or a phrase; `None` if it has no letter or digit.
     fn of(text: &str, is_prefix: bool) -> Option<Self> {
         let mut found: Vec<_> = word::pieces(text).collect();
         let run = found.first()?.run.clone();
         let is_one_run = found.iter().all(|piece| piece.run == run);
         let mut is_prefix = is_prefix;
         if let Some(last) = found.last() {
-            // If text follows, the last character is the first of a pair.
+            // CJK text is indexed in pairs, so its last character may be the first of a pair in a longer text.
             match (last.is_tail, last.is_cjk) {
                 (true, _) => drop(found.pop()),
                 (false, true) => is_prefix = true,
@@ -159,15 +159,15 @@ impl Term {
         Some(Self { pieces, is_prefix, name })
     }
 
-    /// Whether the prefix matches too many words.
+    /// Whether it is too short for a prefix.
     fn is_short(&self) -> bool {
         let last = self.pieces.last().map_or("", String::as_str);
         last.is_ascii() && last.len() < PREFIX_LETTERS
     }
 
-    /// Ways to score the term, best first: a word that every hit contains, and the expression that scores if
-    /// that word is rare. None for a prefix, whose words are only known by scanning them all; and none for a
-    /// phrase alone, which would scan all items of each of its words.
+    /// How to score the term, in order of preference: each is a word that every hit contains, and the expression to
+    /// score by if that word is rare. A prefix has none, because finding its words takes a scan of all words. No word
+    /// is a whole phrase, because counting its items takes a scan of all items of each of its words.
     pub fn scorers(&self) -> Vec<Scorer> {
         if self.is_prefix {
             return Vec::new();
@@ -204,7 +204,7 @@ enum Token<'a> {
     Words { text: &'a str, is_prefix: bool },
 }
 
-/// Splits at white space and quotes; an unclosed quote extends to the end.
+/// Splits a query at whitespace and quotes; an unclosed quote extends to the end.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();

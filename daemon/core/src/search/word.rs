@@ -2,7 +2,7 @@
 //!
 //! A *run* is a sequence of letters and digits of one script. Camel-case names are cut into *pieces*
 //! (`parseHTTPHeader` → `parse`, `HTTP`, `Header`). A run of CJK characters, which has no spaces, becomes its
-//! pairs of neighbours (全文检索 → 全文, 文检, 检索) and its last character, so that any part of it is a phrase of
+//! pairs of neighbors (全文检索 → 全文, 文检, 检索) and its last character, so that any part of it is a phrase of
 //! pieces. Characters between runs separate, so a path or a `snake_case` name is a phrase of its parts.
 //!
 //! The index's tokenizer folds case and diacritics; [`fold`] does the same for highlighting.
@@ -96,7 +96,7 @@ fn is_cjk(c: char) -> bool {
         | 0xac00..=0xd7af | 0xf900..=0xfaff | 0x2_0000..=0x3_ffff)
 }
 
-/// Pairs of neighbours, and the last character alone.
+/// Pairs of neighbors, and the last character alone.
 fn pairs(text: &str, run: Range<usize>, found: &mut Vec<Piece>) {
     let starts: Vec<usize> =
         text[run.clone()].char_indices().map(|(at, _)| run.start + at).chain([run.end]).collect();

@@ -10,8 +10,9 @@ use crate::style::{Style, bytes, count, counted};
 /// Show the archive's contents, size and limits
 ///
 /// The archive has a compressed copy of every transcript, so that handles, longhaul history and longhaul continue
-/// still work after the agent deleted or rewrote it. Over its limits (`archive` in config.toml), it drops the
-/// threads that were idle longest; those named in a compaction's receipt go last.
+/// still work after the agent has deleted or rewritten it. When the archive exceeds its limits (`archive` in
+/// config.toml), the threads that have been idle longest are dropped; those that a compaction's receipt refers to go
+/// last.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -37,16 +38,16 @@ impl Page for OverviewResult {
         ];
         match (self.transcripts, self.gone) {
             (0, _) => {}
-            (_, 0) => fields.push(("", "their transcripts all still exist".to_owned())),
+            (_, 0) => fields.push(("", "all of these transcripts still exist".to_owned())),
             (_, gone) => {
-                let gone = count(gone);
-                fields.push(("", format!("{gone} exist only here: longhaul archive list --gone")));
+                let exist = if gone == 1 { "exists" } else { "exist" };
+                let words = format!("{} of them {exist} only here", count(gone));
+                fields.push(("", format!("{words}: longhaul archive list --gone")));
             }
         }
         if self.evicted > 0 {
-            let words =
-                format!("{} not kept: over the limits", counted(self.evicted, "transcript"));
-            fields.push(("", style.warn(&words)));
+            let evicted = counted(self.evicted, "transcript");
+            fields.push(("", style.warn(&format!("{evicted} dropped because of the limits"))));
         }
         fields.extend([
             (
@@ -67,23 +68,24 @@ impl Page for OverviewResult {
             fields.push(("verified", verified(self, style)));
         }
         if self.damaged > 0 {
-            let words = format!("{}: longhaul archive verify", counted(self.damaged, "file"));
+            let words = format!("{}; run longhaul archive verify", counted(self.damaged, "file"));
             fields.push(("damaged", style.bad(&words)));
         }
         if self.forgotten_lost > 0 {
             let lines = counted(self.forgotten_lost, "damaged line");
-            let words = format!("{lines} in the list of forgotten threads: longhaul doctor");
+            let words = format!("{lines} in the list of forgotten threads; run longhaul doctor");
             fields.push(("forgotten", style.bad(&words)));
         }
         let secrets = match (self.redacts, self.all_redacted, self.unredacted) {
-            (true, true, _) => "replaced in everything that is kept here".to_owned(),
-            (true, false, 0) => "replaced, but files from before still have them".to_owned(),
+            (true, true, _) => "replaced everywhere in the archive".to_owned(),
+            (true, false, 0) => "replaced, but older files still contain them".to_owned(),
             (true, false, left) => {
-                let left = counted(left, "text");
-                format!("replaced from now on; {left} from before still with them, being replaced")
+                let left = counted(left, "older text");
+                format!("replaced in new texts; {left} still to be rewritten")
             }
             (false, ..) => {
-                "kept here, never in views; archive.redact = true replaces them".to_owned()
+                "kept in the archive, never in views (archive.redact = true replaces them)"
+                    .to_owned()
             }
         };
         fields.push(("secrets", secrets));
@@ -93,8 +95,8 @@ impl Page for OverviewResult {
 
 fn verified(status: &OverviewResult, style: &Style) -> String {
     match status.verified_at {
-        Some(at) => format!("every file, the oldest check {}", style.ago(at)),
-        None => "not every file yet; at once: longhaul archive verify".to_owned(),
+        Some(at) => format!("all files, the oldest check {}", style.ago(at)),
+        None => "not all files yet; to check them now: longhaul archive verify".to_owned(),
     }
 }
 
@@ -126,7 +128,7 @@ pub(in crate::commands) fn share(status: &OverviewResult) -> String {
 fn bounds(status: &OverviewResult) -> String {
     let age = match status.max_age_days {
         0 => "of any age".to_owned(),
-        days => format!("that grew in the last {} of use", counted(days, "day")),
+        days => format!("active within the last {} of use", counted(days, "day")),
     };
     format!("at most {}, threads {age}", bytes(status.max_bytes))
 }

@@ -31,7 +31,7 @@ fn of(status: &OverviewResult, style: &Style) -> Check {
     };
     let evicted = match status.evicted {
         0 => String::new(),
-        evicted => format!(", {} not kept: over the limits", counted(evicted, "transcript")),
+        evicted => format!(", {} dropped because of the limits", counted(evicted, "transcript")),
     };
     let holds = format!(
         "{} in {}{}{}, {verified}{evicted}",

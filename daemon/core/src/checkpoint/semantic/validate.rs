@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::policy::behaviour;
+use super::policy::behavior;
 use super::{Evidence, EvidenceSource, Update, UpdateStep};
 use crate::{limits, redact, text};
 
@@ -45,9 +45,9 @@ pub enum Rule {
     Hash,
     /// It supersedes a decision that does not exist or is superseded itself.
     Supersedes,
-    /// It is a rule of behaviour (S2).
-    #[strum(serialize = "behaviour_policy")]
-    Behaviour,
+    /// It is a rule of behavior.
+    #[strum(serialize = "behavior_policy")]
+    Behavior,
 }
 
 impl Rule {
@@ -68,7 +68,7 @@ impl Rule {
             Self::Supersedes => {
                 "use the decision_id of a current decision in the checkpoint, or leave it out"
             }
-            Self::Behaviour => {
+            Self::Behavior => {
                 "state facts and reasons, not how to act; record a preference of the person as a note"
             }
         }
@@ -173,9 +173,9 @@ fn check_text(field: &str, value: &str) -> Result<(), Rejection> {
     if line.is_empty() {
         return Err(Rejection { rule: Rule::Empty, reason: format!("{field} is empty") });
     }
-    if let Some(words) = behaviour(value).or_else(|| behaviour(&line)) {
+    if let Some(words) = behavior(value).or_else(|| behavior(&line)) {
         let reason = format!("{field} tells an agent how to behave ({words:?}); only state facts");
-        return Err(Rejection { rule: Rule::Behaviour, reason });
+        return Err(Rejection { rule: Rule::Behavior, reason });
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::line::{Bullet, group};
 use super::scope::Scope;
 use super::{Refusal, is_input, is_skill, skill};
-use crate::checkpoint::semantic::policy::behaviour;
+use crate::checkpoint::semantic::policy::behavior;
 use crate::memory::Files;
 use crate::memory::consolidate::{Entry, Handbook, PROFILE_WORDS_MAX};
 use crate::memory::own::TITLES;
@@ -170,7 +170,7 @@ fn unmarked(words: &str, draft_lines: &BTreeSet<&str>) -> Option<&'static str> {
         None
     } else if !is_heading {
         Some("it has no source mark")
-    } else if words.len() > HEADING_BYTES || behaviour(words).is_some() || words.contains('`') {
+    } else if words.len() > HEADING_BYTES || behavior(words).is_some() || words.contains('`') {
         Some("a heading only names what is below it")
     } else {
         None

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::checkpoint::semantic::policy::behaviour;
+use crate::checkpoint::semantic::policy::behavior;
 use crate::memory::Files;
 use crate::memory::consolidate::{Entry, Handbook};
 use crate::memory::extract::names_hazard;
@@ -64,7 +64,7 @@ impl<'a> Scope<'a> {
         if words.len() > TEXT_BYTES {
             return Some("longer than a line of memory");
         }
-        if behaviour(words).is_some_and(|order| !is_stated(order)) {
+        if behavior(words).is_some_and(|order| !is_stated(order)) {
             return Some("an order that no person gave");
         }
         if names_hazard(words) {

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::scope::normalized;
-use crate::checkpoint::semantic::policy::behaviour;
+use crate::checkpoint::semantic::policy::behavior;
 use crate::memory::consolidate::{Handbook, Project};
 use crate::memory::extract::{bare, names_hazard};
 use crate::memory::learning::{LearningKind, NameKind};
@@ -175,7 +175,7 @@ impl Vocabulary {
         if prose.contains(['<', '@', '!', '$', '[', ']', '{', '}', '\\', '|', '~', '=']) {
             return Err("a character with a special meaning");
         }
-        if behaviour(&prose).is_some() || names_hazard(&prose) {
+        if behavior(&prose).is_some() || names_hazard(&prose) {
             return Err("an order that no person gave, or a command that must not be recommended");
         }
         match words(&prose).all(|word| self.words.contains(&word)) {

@@ -127,7 +127,7 @@ impl Handbook {
 
     /// The inverse of [`Handbook::read`].
     pub fn to_json(&self) -> String {
-        // Strings, numbers and maps with string keys: serialising them to memory cannot fail.
+        // Strings, numbers and maps with string keys: serializing them to memory cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 

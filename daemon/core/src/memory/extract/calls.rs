@@ -4,7 +4,7 @@ use super::line;
 use super::names::{self, Mention};
 use super::runs::End;
 use super::{Extractor, Fact, SCRIPT_BYTES, hazard};
-use crate::checkpoint::semantic::policy::behaviour;
+use crate::checkpoint::semantic::policy::behavior;
 use crate::rollout::output;
 use crate::rollout::shell::{FileUse, Use};
 use crate::rollout::tool::StepStatus;
@@ -137,7 +137,7 @@ impl Extractor {
         if !self.may_recommend(line) {
             return;
         }
-        let printed = if behaviour(printed).is_some() { "" } else { printed };
+        let printed = if behavior(printed).is_some() { "" } else { printed };
         self.runs.end(line, folder, End { seq, at_ms: self.updated_at_ms, passed, printed });
     }
 
@@ -151,7 +151,7 @@ impl Extractor {
         };
         !hazard::is_hazardous(line)
             && !hazard::runs_any(line, &self.downloads)
-            && behaviour(line).is_none()
+            && behavior(line).is_none()
             && !is_foreign()
     }
 
@@ -169,7 +169,7 @@ impl Extractor {
         let first =
             printed.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let is_version = first.len() <= 60 && first.bytes().any(|b| b.is_ascii_digit());
-        if is_version && behaviour(first).is_none() && self.facts.len() < 24 {
+        if is_version && behavior(first).is_none() && self.facts.len() < 24 {
             let (slot, at_ms) = (format!("version of {program}"), self.updated_at_ms);
             let text = format!("`{program}` is {first}");
             let fact = Fact { slot: slot.clone(), text, quote: first.to_owned(), seq, at_ms };

@@ -7,7 +7,7 @@ use super::super::place;
 use super::super::slug::slug;
 use super::runs::{Fix, Run};
 use super::{Extractor, Request, Rule, hazard, line, outcome, render, terms};
-use crate::checkpoint::semantic::policy::behaviour;
+use crate::checkpoint::semantic::policy::behavior;
 use crate::rollout::shell::Class;
 use crate::step::Origin;
 use crate::text;
@@ -86,7 +86,7 @@ fn memory(
         requests: read.requests.into_iter().map(|request: Request| request.text).collect(),
         changed,
         // The agent may repeat a page's instructions.
-        report: read.report.map(|(_, words)| words).filter(|words| behaviour(words).is_none()),
+        report: read.report.map(|(_, words)| words).filter(|words| behavior(words).is_none()),
     };
     let mut memory = RolloutMemory {
         thread_id: read.thread.thread_id,

@@ -11,16 +11,16 @@ const FILES_MAX: usize = 24;
 
 const KEYWORDS_MAX: usize = 16;
 
-/// Heading of an account's last section.
+/// Heading of the account's last section.
 const LAST_WORDS: &str = "## The agent's last words (its own account)";
 
-/// The agent's last words in an account rendered by [`rollout_summary`].
+/// The agent's last message in an account rendered by [`rollout_summary`].
 pub fn last_words(account: &str) -> Option<&str> {
     let (_, words) = account.rsplit_once(LAST_WORDS)?;
     Some(words.trim().trim_start_matches('>').trim()).filter(|words| !words.is_empty())
 }
 
-/// The account: what happened, for people and agents who want the details.
+/// The account of what happened, for people and agents who want details.
 pub(super) fn rollout_summary(memory: &RolloutMemory, parts: &AccountParts) -> String {
     let title = &parts.title;
     let mut out = format!("# {}\n\n", text::one_line_cut(title, 120));
@@ -40,7 +40,7 @@ pub(super) fn rollout_summary(memory: &RolloutMemory, parts: &AccountParts) -> S
     let commands = of(memory, |kind| kind == LearningKind::Command);
     section(&mut out, "Commands that worked", commands.map(with_evidence));
     let fixes = of(memory, |kind| kind == LearningKind::Fix);
-    section(&mut out, "Failures and what mended them", fixes.map(with_evidence));
+    section(&mut out, "Failures and what fixed them", fixes.map(with_evidence));
     let facts = of(memory, |kind| kind == LearningKind::Fact);
     section(&mut out, "Reusable knowledge", facts.map(with_evidence));
     if let Some(report) = &parts.report {
@@ -49,7 +49,7 @@ pub(super) fn rollout_summary(memory: &RolloutMemory, parts: &AccountParts) -> S
     out
 }
 
-/// The record: the learnings, in the form that consolidation and models read.
+/// The record of the learnings, in the form that consolidation and models read.
 pub(super) fn raw_memory(memory: &RolloutMemory, parts: &AccountParts) -> String {
     let title = &parts.title;
     let mut out = String::from("---\n");
@@ -71,7 +71,7 @@ pub(super) fn raw_memory(memory: &RolloutMemory, parts: &AccountParts) -> String
     out
 }
 
-/// Headings of the record and the learnings below each.
+/// The record's headings, and the kinds of learnings below each.
 const SECTIONS: &[(&str, &[LearningKind])] = &[
     (
         "User preferences",
@@ -87,7 +87,7 @@ const SECTIONS: &[(&str, &[LearningKind])] = &[
     ("Outcome", &[LearningKind::Outcome]),
 ];
 
-/// Names for finding the thread.
+/// Names by which the thread can be found.
 pub(crate) fn keywords(memory: &RolloutMemory) -> Vec<String> {
     let names = memory.map.iter().filter(|name| name.uses > 0 && name.text.len() <= 80);
     let searchable = names.filter(|name| match name.kind {

@@ -369,7 +369,7 @@ fn a_check_behind_a_filter_is_judged_by_its_output() {
 fn an_answer_to_a_question_is_not_a_correction() {
     let mut thread = thread();
     thread
-        .user("add a page about colours")
+        .user("add a page about colors")
         .says("assistant", "Done. Do you have guidelines for the palette?")
         .user("no I have no guidelines for the palette")
         .patch("src/page.rs");

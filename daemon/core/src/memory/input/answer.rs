@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::rows::{Row, RowSource};
 use super::{AnswerError, Reading};
-use crate::checkpoint::semantic::policy::behaviour;
+use crate::checkpoint::semantic::policy::behavior;
 use crate::memory::learning::{
     Evidence, Learning, LearningKind, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
 };
@@ -101,7 +101,7 @@ fn learning(
     let Some(row) = row.filter(|_| quote.len() >= QUOTE_BYTES_MIN) else {
         return Err(AnswerError::NoEvidence { number });
     };
-    let order = behaviour(&claim.text);
+    let order = behavior(&claim.text);
     let is_order = claim.kind.is_rule() || order.is_some();
     // The person must have stated the rule itself, not only words near it.
     let is_stated = || order.is_none_or(|order| normalized(&row.text).contains(&normalized(order)));
@@ -163,7 +163,7 @@ impl Record {
         let redacted = redact(account).text;
         let is_kept = |line: &&str| {
             let is_stated =
-                behaviour(line).is_none_or(|order| self.person.contains(&normalized(order)));
+                behavior(line).is_none_or(|order| self.person.contains(&normalized(order)));
             is_stated && spans(line).all(|span| self.all.contains(&normalized(span)))
         };
         redacted.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect()

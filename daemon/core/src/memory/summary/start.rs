@@ -257,7 +257,7 @@ fn ending(task: &TaskEntry, last_words: Option<&str>) -> String {
     };
     // Text that reads like an instruction is not passed on, whatever its origin.
     let words = last_words.map(|words| text::one_line(words).trim().to_owned());
-    let words = words.filter(|words| !words.is_empty() && policy::behaviour(words).is_none());
+    let words = words.filter(|words| !words.is_empty() && policy::behavior(words).is_none());
     match words {
         None if outcome.is_empty() => "its end is not known".to_owned(),
         None => outcome.to_owned(),

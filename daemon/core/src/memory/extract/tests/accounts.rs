@@ -30,7 +30,7 @@ Outcome: success
 
 - test: `cargo test` works (12 tests pass) [tool #19]
 
-## Failures and what mended them
+## Failures and what fixed them
 
 - `cargo test` failed, worked after changing `src/retry.rs`, `src/lib.rs`; it had said: `error[E0425]: cannot \
 find value 'retries'` [tool #3]

@@ -9,8 +9,8 @@ mod blocked;
 mod gauge;
 mod head;
 mod meter;
-mod references;
 mod row;
+mod shown_settings;
 mod visible;
 
 use serde::{Deserialize, Serialize};
@@ -29,8 +29,8 @@ use crate::{limits, redact, text, tokens};
 
 use blocked::Failures;
 use head::{folder, title};
-use references::References;
 use row::Row;
+use shown_settings::ShownSettings;
 
 pub use bill::{CompactionBill, CompactionCosts, RequestTokens, WorkAfterCompaction};
 pub use gauge::Gauge;
@@ -76,7 +76,7 @@ pub struct Fold {
     #[serde(default)]
     stepper: Stepper,
     #[serde(default)]
-    references: References,
+    shown_settings: ShownSettings,
     visible: Visible,
     meter: Meter,
     #[serde(default)]
@@ -100,7 +100,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raise it with every change of what is folded or how: folds of other
     /// versions are folded again from the start.
-    pub const VERSION: u32 = 35;
+    pub const VERSION: u32 = 36;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -110,7 +110,7 @@ impl Fold {
             head: ThreadHead::new(source),
             title_by: TitleBy::default(),
             stepper: Stepper::of(source),
-            references: References::default(),
+            shown_settings: ShownSettings::default(),
             visible: Visible::default(),
             meter: Meter::default(),
             bill: CompactionCosts::default(),
@@ -236,7 +236,7 @@ impl Fold {
 
     /// The settings the model last received; `None` if it must receive all of them.
     pub fn reference(&self) -> Option<&TurnSettings> {
-        self.references.current()
+        self.shown_settings.current()
     }
 
     /// How full the model's window is, and was.
@@ -331,7 +331,7 @@ impl Fold {
                 if let Some(model) = &settings.model {
                     self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
                 }
-                self.references.record_settings(settings);
+                self.shown_settings.record_settings(settings);
                 self.bill.awaits();
             }
             Body::Item(item, tokens) => {
@@ -370,7 +370,7 @@ impl Fold {
 
     fn roll_back(&mut self, place: Place, turns: u64) {
         self.visible.roll_back(place.line, turns);
-        self.references.roll_back(|seq| self.visible.is_taken_back(seq));
+        self.shown_settings.roll_back(|seq| self.visible.is_taken_back(seq));
         self.head.tokens = self.visible.tokens();
         self.meter.rolled_back(place.line, self.head.tokens, turns);
     }
@@ -379,7 +379,7 @@ impl Fold {
         if !self.visible.put_back(line) {
             return;
         }
-        self.references.roll_back(|seq| self.visible.is_taken_back(seq));
+        self.shown_settings.roll_back(|seq| self.visible.is_taken_back(seq));
         self.head.compactions = self.head.compactions.saturating_sub(1);
         self.checkpoint.compactions = self.checkpoint.compactions.saturating_sub(1);
         self.head.tokens = self.visible.tokens();
@@ -439,7 +439,7 @@ impl Fold {
         if is_request {
             self.begin_turn(place, tokens);
         }
-        self.references.item(place.line);
+        self.shown_settings.item(place.line);
         let weight = weigh::weigh(item, tokens);
         match is_context {
             true => self.visible.add_context(place.line, &weight),
@@ -475,7 +475,7 @@ impl Fold {
             compacted.replacement,
             tokens::of_text(&compacted.message),
         );
-        self.references.compact(place.line, compacted.replacement.is_some());
+        self.shown_settings.compact(place.line, compacted.replacement.is_some());
         self.head.tokens = self.visible.tokens();
         self.meter.compacted(place.line, before, self.head.tokens);
         let row = Row::new(ItemKind::Compaction, &compacted.message);

@@ -65,7 +65,7 @@ pub const FACTS: usize = 64;
 
 pub const DECISIONS: usize = 32;
 
-pub const PLAN_STEPS: usize = 32;
+pub const PLAN_ITEMS: usize = 32;
 
 pub const RECENT_ARTIFACTS: usize = 16;
 
@@ -77,7 +77,7 @@ pub const VALUE_CHARS: usize = 160;
 
 pub const FACT_DEPENDENCIES: usize = 16;
 
-pub const STEP_CHARS: usize = 240;
+pub const PLAN_ITEM_CHARS: usize = 240;
 
 /// Bytes of a head or meta string (title, branch, model …).
 pub const NAME_BYTES: usize = 200;

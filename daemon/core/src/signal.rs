@@ -12,7 +12,7 @@ use strum::VariantArray as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::plan::{Plan, StepState};
+use crate::checkpoint::plan::{Plan, PlanState};
 use crate::rollout::shell::{self, CommandEffects};
 use crate::step::{At, CallResult, CommandOutcome, Step, Work};
 use crate::{limits, text};
@@ -204,10 +204,10 @@ impl Signals {
 
     /// A plan with more completed steps than before is at a checkpoint; one with fewer is a new plan.
     fn plan(&mut self, at: At, plan: &Plan) {
-        if plan.seq != at.seq || plan.steps.is_empty() {
+        if plan.seq != at.seq || plan.items.is_empty() {
             return;
         }
-        let done = plan.steps.iter().filter(|step| step.state == StepState::Done).count() as u64;
+        let done = plan.items.iter().filter(|item| item.state == PlanState::Done).count() as u64;
         self.note(at, Boundary::PlanUpdate);
         if done > self.done_steps {
             self.note_again(at, Boundary::PlanCheckpoint);

@@ -133,7 +133,7 @@ fn tasks_become_plan_steps_with_their_ids() {
         session.call("TaskUpdate", &update, ("Updated", None, json!({})));
     }
     let fold = session.fold();
-    let steps: Vec<_> = fold.checkpoint().plan.steps.iter().map(|s| s.text.as_str()).collect();
+    let steps: Vec<_> = fold.checkpoint().plan.items.iter().map(|s| s.text.as_str()).collect();
     assert_eq!(steps, ["first", "second"]);
     assert_eq!(fold.checkpoint().plan.open().count(), 1);
 }

@@ -7,7 +7,7 @@ use longhaul_core::fold::{Fold, Source};
 use longhaul_core::policy::repository::{Commit, Repository, RepositoryView};
 use longhaul_core::policy::semantic::Reader;
 use longhaul_core::policy::settings::{Author, Mode, OnFailure, Policy, PolicySettings, TierTable};
-use longhaul_core::policy::watcher::{Effect, Env, Event, Phase, StepOutcome, Watcher, step};
+use longhaul_core::policy::watcher::{Effect, Env, Event, Phase, Watcher, WatcherOutcome, step};
 use longhaul_core::policy::{Point, PolicyAction, Situation, Tier, decide};
 use longhaul_core::signal::Boundary;
 use longhaul_core::template::{Kind, Texts};
@@ -27,7 +27,7 @@ pub(crate) fn auto(table: PolicySettings) -> Policy {
     Policy::default().with("auto", &PolicySettings { mode: Some(Mode::Auto), ..table })
 }
 
-pub(crate) fn take(policy: &Policy, state: Watcher, event: Event) -> StepOutcome {
+pub(crate) fn take(policy: &Policy, state: Watcher, event: Event) -> WatcherOutcome {
     let texts = texts();
     let (thread_id, scratch_file, now_ms) = ("t", ".scratch/agent-a.scratch.md", 1_000);
     step(&Env { policy, texts: &texts, thread_id, scratch_file, now_ms }, state, event)

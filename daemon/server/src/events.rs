@@ -72,8 +72,8 @@ pub struct Subscriber {
     ended: bool,
 }
 
-/// The next step of a subscriber.
-enum NextStep {
+/// What a subscriber gets next.
+enum NextDelivery {
     Event(Arc<Event>),
     Gap { lost_from: u64 },
     Closed(&'static str),
@@ -158,20 +158,20 @@ impl Subscriber {
                 return None;
             }
             self.changed.mark_unchanged();
-            match self.next_step() {
-                NextStep::Event(event) => return Some(event),
-                NextStep::Gap { lost_from } => return Some(self.gap(lost_from)),
-                NextStep::Closed(reason) => {
+            match self.next_delivery() {
+                NextDelivery::Event(event) => return Some(event),
+                NextDelivery::Gap { lost_from } => return Some(self.gap(lost_from)),
+                NextDelivery::Closed(reason) => {
                     self.ended = true;
                     return Some(self.own_event(EventKind::Closing, json!({ "reason": reason })));
                 }
                 // The hub outlives its subscribers; a dropped sender would also mean the end.
-                NextStep::Wait => self.changed.changed().await.ok()?,
+                NextDelivery::Wait => self.changed.changed().await.ok()?,
             }
         }
     }
 
-    fn next_step(&mut self) -> NextStep {
+    fn next_delivery(&mut self) -> NextDelivery {
         let hub = self.hub.clone();
         let ring = hub.ring();
         let queue_from =
@@ -182,19 +182,19 @@ impl Subscriber {
             false => ring_from.max(queue_from),
         };
         if self.cursor < oldest {
-            return NextStep::Gap { lost_from: std::mem::replace(&mut self.cursor, oldest) };
+            return NextDelivery::Gap { lost_from: std::mem::replace(&mut self.cursor, oldest) };
         }
         while self.cursor < ring.next_seq {
             let at = usize::try_from(self.cursor - ring_from).unwrap_or(usize::MAX);
             self.cursor += 1;
             match ring.events.get(at) {
                 Some(event) if self.kinds.is_empty() || self.kinds.contains(&event.kind) => {
-                    return NextStep::Event(event.clone());
+                    return NextDelivery::Event(event.clone());
                 }
                 Some(_) | None => {}
             }
         }
-        ring.closed.map_or(NextStep::Wait, NextStep::Closed)
+        ring.closed.map_or(NextDelivery::Wait, NextDelivery::Closed)
     }
 
     /// The event that replaces the lost ones, from `lost_from` up to the cursor.

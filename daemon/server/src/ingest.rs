@@ -62,8 +62,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use longhaul_core::fold::{Fold, Source};
-#[cfg(test)]
-use longhaul_store::{FileTable, PageTable};
 use longhaul_store::{Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -434,28 +432,6 @@ impl Ingest {
         seq: u64,
     ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         self.shared.fold_as_of(thread_id, seq).await
-    }
-}
-
-/// What a simulation does in place of the file system, and inspects.
-#[cfg(test)]
-impl Ingest {
-    pub(crate) fn notice(&self, event: notify::Event) {
-        self.shared.hints.on_event(Ok(event));
-    }
-
-    pub(crate) fn tables(&self) -> (&FileTable, &PageTable) {
-        (&self.shared.files, &self.shared.pages)
-    }
-
-    /// Files that are held in memory, and for how many there is room.
-    pub(crate) fn held_files(&self) -> (usize, usize) {
-        let entries = self.shared.catalogue.lock();
-        (entries.len(), entries.capacity())
-    }
-
-    pub(crate) fn roots(&self) -> &[Root] {
-        &self.shared.roots
     }
 }
 

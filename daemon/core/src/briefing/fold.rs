@@ -65,12 +65,13 @@ impl Briefing {
         let from = call.starts_in(folder);
         let places = Places { from: from.as_deref(), folder };
         let edits = match action {
-            Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangeStep { .. } => return,
+            Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangePlanItem { .. } => return,
             Action::Patch(changes) => changes.iter().map(|change| edit(change, places)).collect(),
             Action::Script(script) => self.script_edits(at.seq, script, places),
-            Action::View { .. } | Action::Look { .. } | Action::AddStep | Action::Other { .. } => {
-                Vec::new()
-            }
+            Action::View { .. }
+            | Action::Look { .. }
+            | Action::AddPlanItem
+            | Action::Other { .. } => Vec::new(),
         };
         let waiting: usize =
             self.running.iter().flat_map(|call| &call.edits).map(|edit| edit.added.len()).sum();
@@ -156,7 +157,7 @@ impl Briefing {
             Work::Other if call.is_outside => {
                 self.record_answer(at.seq, &call.what, answered.printed());
             }
-            Work::View { .. } | Work::Search { .. } | Work::PlanStep { .. } | Work::Other => {}
+            Work::View { .. } | Work::Search { .. } | Work::PlanItem { .. } | Work::Other => {}
         }
     }
 

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Failure;
 use super::commands::Command;
 use super::files::FileState;
-use super::plan::StepState;
+use super::plan::PlanState;
 use super::requests::Request;
-use super::semantic::{Dependency, Evidence, EvidenceSource, Update, UpdateStep};
+use super::semantic::{Dependency, Evidence, EvidenceSource, ProposedItem, Update};
 use super::view::ViewInputs;
 use crate::limits;
 use crate::text::{cut, one_line};
@@ -40,7 +40,7 @@ struct Task<'a> {
 
 #[derive(Debug, Serialize)]
 struct Plan {
-    steps: Vec<UpdateStep>,
+    steps: Vec<ProposedItem>,
     done: BTreeMap<String, bool>,
     in_progress: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,18 +144,18 @@ fn plan(inputs: &ViewInputs<'_>) -> Plan {
             evidence: None,
         };
     }
-    let ids = |state: StepState| own.steps.iter().filter(move |step| step.state == state);
+    let ids = |state: PlanState| own.items.iter().filter(move |item| item.state == state);
     let steps =
-        own.steps.iter().map(|step| UpdateStep { id: step.id.clone(), text: step.text.clone() });
-    let evidence = (!own.steps.is_empty()).then(|| Evidence {
+        own.items.iter().map(|item| ProposedItem { id: item.id.clone(), text: item.text.clone() });
+    let evidence = (!own.items.is_empty()).then(|| Evidence {
         source: EvidenceSource::ToolOutput,
         reference: own.seq.to_string(),
         hash: None,
     });
     Plan {
         steps: steps.collect(),
-        done: ids(StepState::Done).map(|step| (step.id.clone(), true)).collect(),
-        in_progress: ids(StepState::InProgress).map(|step| step.id.clone()).collect(),
+        done: ids(PlanState::Done).map(|item| (item.id.clone(), true)).collect(),
+        in_progress: ids(PlanState::InProgress).map(|item| item.id.clone()).collect(),
         evidence,
     }
 }

@@ -110,7 +110,7 @@ impl Reducer {
         match action {
             Action::Script(script) => self.script(state, at, (call, script)),
             Action::Plan(steps) => state.plan.replace(at.seq, steps),
-            Action::ChangeStep { id, status, is_dropped } => {
+            Action::ChangePlanItem { id, status, is_dropped } => {
                 state.plan.change(at.seq, id, *status, *is_dropped);
             }
             Action::View { path } => {
@@ -128,7 +128,7 @@ impl Reducer {
                 other(state, at, (tool, values), true);
             }
             Action::Other { tool, values } => other(state, at, (tool, values), false),
-            Action::Patch(_) | Action::AddStep | Action::Poll | Action::Ours => {}
+            Action::Patch(_) | Action::AddPlanItem | Action::Poll | Action::Ours => {}
         }
     }
 
@@ -162,7 +162,7 @@ impl Reducer {
         }
         match &call.work {
             Work::Patch(changes) if !outcome.is_failure() => self.apply(state, at, call, changes),
-            Work::PlanStep { text } => {
+            Work::PlanItem { text } => {
                 if let Some(id) = answered.step_id() {
                     state.plan.add(at.seq, id, text);
                 }

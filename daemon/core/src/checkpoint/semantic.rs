@@ -47,7 +47,7 @@ pub enum EvidenceSource {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Update {
     Plan {
-        steps: Vec<UpdateStep>,
+        steps: Vec<ProposedItem>,
         /// Done marks by step id.
         #[serde(default)]
         done: BTreeMap<String, bool>,
@@ -75,10 +75,10 @@ pub enum Update {
     },
 }
 
-/// A step of a proposed plan.
+/// An item of a proposed plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct UpdateStep {
+pub struct ProposedItem {
     pub id: String,
     pub text: String,
 }
@@ -106,7 +106,7 @@ pub struct AcceptedUpdate {
 #[derive(Debug, Clone, Default)]
 pub struct Semantics {
     /// The newest proposed plan and its seq.
-    pub plan: Option<(u64, Vec<UpdateStep>, BTreeMap<String, bool>)>,
+    pub plan: Option<(u64, Vec<ProposedItem>, BTreeMap<String, bool>)>,
     /// Seqs and decisions that are not superseded, oldest first.
     pub decisions: Vec<(u64, Update)>,
     /// Seqs and facts by key.

@@ -74,8 +74,8 @@ pub struct ViewCaps {
 impl Default for ViewCaps {
     fn default() -> Self {
         Self {
-            max_open_plan_steps: limits::PLAN_STEPS,
-            max_done_plan_steps: limits::PLAN_STEPS,
+            max_open_plan_steps: limits::PLAN_ITEMS,
+            max_done_plan_steps: limits::PLAN_ITEMS,
             max_decisions: limits::DECISIONS,
             max_facts_valid: limits::FACTS,
             max_facts_suspect: limits::FACTS,

@@ -16,10 +16,10 @@ mod check;
 pub(in crate::memory) mod line;
 mod scope;
 mod skill;
-mod step;
 mod task;
 #[cfg(test)]
 mod tests;
+mod tool_calls;
 
 use std::collections::BTreeSet;
 
@@ -31,8 +31,8 @@ use crate::digest::Digest128;
 
 pub use carry::{carry_over, removed_texts, without_dropped};
 pub use check::{CheckInputs, check};
-pub use step::{AgentStep, ToolCall, ToolName, schema};
 pub use task::{AgentTask, task};
+pub use tool_calls::{AgentAnswer, ToolCall, ToolName, schema};
 
 /// What the agent receives as input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -63,10 +63,10 @@ impl ReadLog {
             Action::Look { path: None, .. }
             | Action::Patch(_)
             | Action::Plan(_)
-            | Action::AddStep
+            | Action::AddPlanItem
             | Action::Poll
             | Action::Ours
-            | Action::ChangeStep { .. }
+            | Action::ChangePlanItem { .. }
             | Action::Other { .. } => Vec::new(),
         };
         let room = FILES_MAX.saturating_sub(self.paths.len());

@@ -145,7 +145,7 @@ pub struct Env<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StepOutcome {
+pub struct WatcherOutcome {
     pub state: Watcher,
     pub effects: Vec<Effect>,
     pub decided: Option<(Situation, Decision)>,
@@ -156,7 +156,7 @@ pub struct StepOutcome {
 }
 
 #[must_use]
-pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
+pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> WatcherOutcome {
     let compact_only =
         matches!(event, Event::TurnEndedCompactOnly(_) | Event::MidTurnCompactOnly(_));
     let (effects, decided, given_up) = (Vec::new(), None, None);
@@ -189,7 +189,7 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
         Event::Cancel => run.give_up("the compaction was taken back"),
     }
     let Run { state, effects, decided, should_log, given_up, .. } = run;
-    StepOutcome { state, effects, decided, should_log, given_up }
+    WatcherOutcome { state, effects, decided, should_log, given_up }
 }
 
 impl Watcher {

@@ -106,12 +106,18 @@ impl RuleSet {
             .find(|verdict| *verdict != Verdict::Nothing)
             .unwrap_or(Verdict::Nothing)
     }
+}
 
-    #[cfg(test)]
-    pub(super) fn is_complete(&self) -> bool {
-        self.rules.iter().all(|rule| match rule {
-            SecretRule::Token(form) => form.regex().is_some(),
-            SecretRule::Shape(_) => true,
-        })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_table_compiles() {
+        for rule in &RULES.rules {
+            if let SecretRule::Token(form) = rule {
+                assert!(form.regex().is_some());
+            }
+        }
     }
 }

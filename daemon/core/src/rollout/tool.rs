@@ -24,26 +24,26 @@ pub struct Call<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanStep {
+pub struct TodoItem {
     pub text: String,
-    pub status: StepStatus,
+    pub status: TodoStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepStatus {
+pub enum TodoStatus {
     Pending,
     InProgress,
     Done,
 }
 
-impl PlanStep {
-    /// `None` for a step that was cancelled.
+impl TodoItem {
+    /// `None` for one that was cancelled.
     pub(super) fn of(text: String, status: &str) -> Option<Self> {
-        (status != "cancelled").then(|| Self { text, status: StepStatus::of(status) })
+        (status != "cancelled").then(|| Self { text, status: TodoStatus::of(status) })
     }
 }
 
-impl StepStatus {
+impl TodoStatus {
     /// All agents use the same words.
     pub(super) fn of(word: &str) -> Self {
         match word {
@@ -61,16 +61,16 @@ pub enum Action {
         workdir: Option<String>,
     },
     Patch(Vec<patch::FileOp>),
-    Plan(Vec<PlanStep>),
-    /// Adds a step to the plan; the answer has its id.
-    AddStep {
+    Plan(Vec<TodoItem>),
+    /// Adds an item to the plan; the answer has its id.
+    AddPlanItem {
         text: String,
     },
-    ChangeStep {
+    ChangePlanItem {
         id: String,
         /// The new status.
-        status: Option<StepStatus>,
-        /// The step was cancelled.
+        status: Option<TodoStatus>,
+        /// The item was cancelled.
         is_dropped: bool,
     },
     /// Searches or lists, and changes nothing.
@@ -143,7 +143,7 @@ pub fn interpret(call: &Call<'_>) -> Action {
         ("update_plan", _, _) => {
             let steps = arguments.plan.unwrap_or_default().into_iter();
             let step =
-                |it: WireStep| PlanStep { status: StepStatus::of(&it.status), text: it.step };
+                |it: WireStep| TodoItem { status: TodoStatus::of(&it.status), text: it.step };
             Action::Plan(steps.map(step).collect())
         }
         ("view_image", _, _) => Action::View { path: arguments.path.unwrap_or_default() },
@@ -351,7 +351,7 @@ mod tests {
         let plan =
             r#"{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"}]}"#;
         let Action::Plan(steps) = read("update_plan", plan) else { panic!() };
-        assert_eq!(steps[1], PlanStep { text: "b".into(), status: StepStatus::InProgress });
+        assert_eq!(steps[1], TodoItem { text: "b".into(), status: TodoStatus::InProgress });
         assert_eq!(
             read("lookup", r#"{"q":"alpha","n":3,"deep":["beta"]}"#),
             Action::Other { tool: "lookup".into(), values: "beta alpha".into() }

@@ -7,7 +7,7 @@ use crate::digest::ContentHash;
 use crate::redact::redact;
 use crate::rollout::patch::{FileOp, LineCounts, Op};
 use crate::rollout::shell::{self, Command, CommandEffects, FileUse, Use};
-use crate::rollout::tool::{self, PlanStep, StepStatus};
+use crate::rollout::tool::{self, TodoItem, TodoStatus};
 use crate::{limits, paths, text};
 
 /// The part of a call that is needed when it is answered: it waits in the saved state. Redacted.
@@ -61,8 +61,8 @@ pub enum Work {
     },
     /// Changes that apply if the call succeeds.
     Patch(Vec<Change>),
-    /// A step of the plan; the answer has its id.
-    PlanStep {
+    /// An item of the plan; the answer has its id.
+    PlanItem {
         text: String,
     },
     Other,
@@ -122,14 +122,14 @@ pub enum Action {
         /// Where, if it says.
         path: Option<String>,
     },
-    Plan(Vec<PlanStep>),
-    /// Adds a step to the plan: [`Work::PlanStep`].
-    AddStep,
-    ChangeStep {
+    Plan(Vec<TodoItem>),
+    /// Adds an item to the plan: [`Work::PlanItem`].
+    AddPlanItem,
+    ChangePlanItem {
         id: String,
         /// The new status.
-        status: Option<StepStatus>,
-        /// The step was cancelled.
+        status: Option<TodoStatus>,
+        /// The item was cancelled.
         is_dropped: bool,
     },
     /// Polls a running command, or stops it: the answer belongs to that command.
@@ -205,7 +205,7 @@ impl NewCall {
 
     /// Whether the call needs an answer: a plan is changed by the call itself.
     pub fn needs_answer(&self) -> bool {
-        !matches!(self.action, Action::Plan(_) | Action::ChangeStep { .. } | Action::Ours)
+        !matches!(self.action, Action::Plan(_) | Action::ChangePlanItem { .. } | Action::Ours)
     }
 
     fn new(at: At, call_id: &str, base: Option<&str>) -> Self {
@@ -244,14 +244,14 @@ impl NewCall {
                 self.call.what = cut_name(one_line_of(&tool, &values));
                 Action::Other { tool, values }
             }
-            tool::Action::AddStep { text } => {
+            tool::Action::AddPlanItem { text } => {
                 "plan".clone_into(&mut self.call.what);
-                self.call.work = Work::PlanStep { text: redacted(&text) };
-                Action::AddStep
+                self.call.work = Work::PlanItem { text: redacted(&text) };
+                Action::AddPlanItem
             }
             tool::Action::Plan(steps) => Action::Plan(steps),
-            tool::Action::ChangeStep { id, status, is_dropped } => {
-                Action::ChangeStep { id, status, is_dropped }
+            tool::Action::ChangePlanItem { id, status, is_dropped } => {
+                Action::ChangePlanItem { id, status, is_dropped }
             }
         };
     }
@@ -316,7 +316,7 @@ impl Call {
             Work::View { path } => path.len(),
             Work::Search { path } => length(path),
             Work::Patch(changes) => changes.iter().map(|change| change.path.len() + 100).sum(),
-            Work::PlanStep { text } => text.len(),
+            Work::PlanItem { text } => text.len(),
             Work::Other => 0,
         };
         self.id.len() + self.what.len() + length(&self.base) + work

@@ -6,13 +6,34 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use longhaul_core::fold::Source;
-use longhaul_store::Store;
+use longhaul_store::{FileTable, PageTable, Store};
 
 use super::{Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, NowMs, Root, ThreadUpdated};
 
 const FILES: usize = 600;
 const LEFT: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a simulation does in place of the file system, and inspects.
+impl Ingest {
+    pub(crate) fn notice(&self, event: notify::Event) {
+        self.shared.hints.on_event(Ok(event));
+    }
+
+    pub(crate) fn tables(&self) -> (&FileTable, &PageTable) {
+        (&self.shared.files, &self.shared.pages)
+    }
+
+    /// Files that are held in memory, and for how many there is room.
+    pub(crate) fn held_files(&self) -> (usize, usize) {
+        let entries = self.shared.catalogue.lock();
+        (entries.len(), entries.capacity())
+    }
+
+    pub(crate) fn roots(&self) -> &[Root] {
+        &self.shared.roots
+    }
+}
 
 struct NoEvents;
 

@@ -98,10 +98,3 @@ impl OpenLog {
         self.log.try_lock().map_or(0, |log| log.ids())
     }
 }
-
-#[cfg(test)]
-impl OpenLogs {
-    pub(super) fn count(&self) -> usize {
-        self.logs.lock().unwrap_or_else(PoisonError::into_inner).by_thread.len()
-    }
-}

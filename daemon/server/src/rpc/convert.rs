@@ -151,7 +151,7 @@ pub(super) fn update(wire: Update) -> semantic::Update {
             steps: plan
                 .steps
                 .into_iter()
-                .map(|step| semantic::UpdateStep { id: step.id, text: step.text })
+                .map(|step| semantic::ProposedItem { id: step.id, text: step.text })
                 .collect(),
             done: plan.done,
             evidence: plan.evidence.map(evidence),

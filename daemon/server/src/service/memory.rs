@@ -42,7 +42,7 @@ mod waves;
 
 pub use citations::Citations;
 pub use curation::{
-    Curation, CurationLog, CurationTask, ModelMessage, ModelStep, Speaker, worker_failed,
+    Curation, CurationLog, CurationTask, ModelAnswer, ModelMessage, Speaker, worker_failed,
 };
 pub use curator::CuratorProcess;
 pub use extract::{ExtractWork, Extraction, ExtractionTask};

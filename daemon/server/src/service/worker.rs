@@ -10,7 +10,7 @@ use longhaul_core::memory::Files;
 
 use super::error::ServiceError;
 use super::memory::{
-    Curation, CurationTask, Extraction, ExtractionTask, ModelMessage, ModelStep, worker_failed,
+    Curation, CurationTask, Extraction, ExtractionTask, ModelAnswer, ModelMessage, worker_failed,
 };
 use crate::jobs::{ClaimedJob, JobError, Jobs, Owner};
 
@@ -136,7 +136,7 @@ impl Workers {
         key: JobKey,
         token: Token,
         messages: &[ModelMessage],
-    ) -> Result<ModelStep, ServiceError> {
+    ) -> Result<ModelAnswer, ServiceError> {
         if key.kind != Kind::Curate {
             return Err(ServiceError::Invalid {
                 field: "job",

@@ -58,12 +58,12 @@ impl<R: Read> Items<R> {
             let mut last = None;
             for (at, &byte) in unread.iter().enumerate() {
                 match self.outline.step(byte) {
-                    Step::Continues => {}
-                    Step::Begins => {
+                    ByteEffect::Continues => {}
+                    ByteEffect::Begins => {
                         self.item.offset = self.offset + at as u64;
                         from = Some(at);
                     }
-                    Step::Ends => {
+                    ByteEffect::Ends => {
                         last = Some(at);
                         break;
                     }
@@ -137,7 +137,7 @@ impl Item {
 
 /// The effect of one byte on the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum ByteEffect {
     Begins,
     Ends,
     /// Neither.
@@ -172,10 +172,10 @@ impl Outline {
         }
     }
 
-    fn step(&mut self, byte: u8) -> Step {
+    fn step(&mut self, byte: u8) -> ByteEffect {
         if self.in_string {
             self.in_string(byte);
-            return Step::Continues;
+            return ByteEffect::Continues;
         }
         match byte {
             b'"' => self.in_string = true,
@@ -185,7 +185,7 @@ impl Outline {
             b',' if self.depth == 1 => self.expect_key(),
             _ => {}
         }
-        Step::Continues
+        ByteEffect::Continues
     }
 
     fn in_string(&mut self, byte: u8) {
@@ -203,7 +203,7 @@ impl Outline {
         self.key.clear();
     }
 
-    fn opens(&mut self, byte: u8) -> Step {
+    fn opens(&mut self, byte: u8) -> ByteEffect {
         let Document { identity, items } = self.keys;
         let is_in_items = self.key == items.as_bytes();
         let begins = !self.is_inside
@@ -224,22 +224,22 @@ impl Outline {
         }
         self.depth += 1;
         match (begins, ends && byte == b'[') {
-            (true, _) => Step::Begins,
+            (true, _) => ByteEffect::Begins,
             (_, true) => {
                 self.is_inside = false;
-                Step::Ends
+                ByteEffect::Ends
             }
-            _ => Step::Continues,
+            _ => ByteEffect::Continues,
         }
     }
 
-    fn closes(&mut self) -> Step {
+    fn closes(&mut self) -> ByteEffect {
         self.depth = self.depth.saturating_sub(1);
         if self.is_inside && self.depth == self.item_depth {
             self.is_inside = false;
-            return Step::Ends;
+            return ByteEffect::Ends;
         }
-        Step::Continues
+        ByteEffect::Continues
     }
 }
 

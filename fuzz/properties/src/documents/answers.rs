@@ -1,7 +1,7 @@
 //! Answers of a model.
 
 use longhaul_core::fold::Place;
-use longhaul_core::memory::agent::AgentStep;
+use longhaul_core::memory::agent::AgentAnswer;
 use longhaul_core::memory::extract::ThreadRef;
 use longhaul_core::memory::input::Collector;
 use longhaul_core::memory::own::Own;
@@ -31,7 +31,7 @@ pub(super) fn memory(document: &str) {
 }
 
 pub(super) fn agent_step(document: &str) {
-    assert!(AgentStep::read(document).err().is_none_or(|reason| !reason.is_empty()));
+    assert!(AgentAnswer::read(document).err().is_none_or(|reason| !reason.is_empty()));
 }
 
 /// A stream of a provider, whole and byte by byte.

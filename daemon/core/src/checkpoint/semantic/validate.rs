@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::behavior;
-use super::{Evidence, EvidenceSource, Update, UpdateStep};
+use super::{Evidence, EvidenceSource, ProposedItem, Update};
 use crate::{limits, redact, text};
 
 /// Resolves an update's references, with the host's knowledge.
@@ -132,7 +132,7 @@ pub fn validate(update: Update, known: &dyn ReferenceIndex) -> Result<Update, Re
 }
 
 fn validate_plan(
-    steps: Vec<UpdateStep>,
+    steps: Vec<ProposedItem>,
     done: BTreeMap<String, bool>,
     evidence: Option<Evidence>,
     known: &dyn ReferenceIndex,
@@ -140,8 +140,8 @@ fn validate_plan(
     if let Some(evidence) = &evidence {
         check_evidence(evidence, known)?;
     }
-    if steps.len() > limits::PLAN_STEPS {
-        let reason = format!("{} steps; at most {} are kept", steps.len(), limits::PLAN_STEPS);
+    if steps.len() > limits::PLAN_ITEMS {
+        let reason = format!("{} steps; at most {} are kept", steps.len(), limits::PLAN_ITEMS);
         return Err(Rejection { rule: Rule::TooMany, reason });
     }
     let mut ids = BTreeSet::new();
@@ -161,7 +161,7 @@ fn validate_plan(
     let done = done.into_iter().map(|(id, is_done)| (key(&id), is_done)).collect();
     let steps = steps
         .into_iter()
-        .map(|s| UpdateStep { id: key(&s.id), text: clean(&s.text, limits::STEP_CHARS) })
+        .map(|s| ProposedItem { id: key(&s.id), text: clean(&s.text, limits::PLAN_ITEM_CHARS) })
         .collect();
     Ok(Update::Plan { steps, done, evidence })
 }

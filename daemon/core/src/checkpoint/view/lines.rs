@@ -7,7 +7,7 @@ use super::super::commands::Command;
 use super::super::file_standing::Standing;
 use super::super::files::{File, FileState};
 use super::super::output_ref::OutputRef;
-use super::super::plan::StepState;
+use super::super::plan::PlanState;
 use super::super::semantic::{Evidence, Update};
 use super::{HEADER, ViewCaps, ViewInputs};
 use crate::briefing::ChangedFile;
@@ -154,26 +154,26 @@ fn without_setup(script: &str) -> Option<String> {
 
 /// Plan steps in order, and whether each is open: all open ones and the last completed ones.
 pub(super) fn plan(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<(String, bool)> {
-    let mut steps: Vec<(&str, &str, StepState)> = Vec::new();
+    let mut steps: Vec<(&str, &str, PlanState)> = Vec::new();
     match &inputs.semantics.plan {
         Some((seq, proposed, done)) if *seq >= inputs.state.plan.seq => {
             steps.extend(proposed.iter().map(|step| {
                 let is_done = done.get(&step.id).copied().unwrap_or(false);
-                let state = if is_done { StepState::Done } else { StepState::Open };
+                let state = if is_done { PlanState::Done } else { PlanState::Open };
                 (step.id.as_str(), step.text.as_str(), state)
             }));
         }
         _ => {
-            let own = inputs.state.plan.steps.iter();
+            let own = inputs.state.plan.items.iter();
             steps.extend(own.map(|step| (step.id.as_str(), step.text.as_str(), step.state)));
         }
     }
-    let done_total = steps.iter().filter(|(.., state)| *state == StepState::Done).count();
+    let done_total = steps.iter().filter(|(.., state)| *state == PlanState::Done).count();
     let (mut open, mut done) = (0, 0);
     let mut lines = Vec::new();
     for (id, text, state) in steps {
         let text = cut_chars(text, caps.max_value_chars);
-        let is_done = state == StepState::Done;
+        let is_done = state == PlanState::Done;
         let is_over = match is_done {
             true => {
                 done += 1;
@@ -186,7 +186,7 @@ pub(super) fn plan(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<(String, boo
         };
         if !is_over {
             let mark = if is_done { "x" } else { " " };
-            let note = if state == StepState::InProgress { ", in progress" } else { "" };
+            let note = if state == PlanState::InProgress { ", in progress" } else { "" };
             lines.push((format!("[{mark}] {text} (id={id}{note})"), !is_done));
         }
     }

@@ -290,7 +290,7 @@ fn a_rollback_restores_the_plan_of_each_turn() {
         call(&mut state, &mut feed, seq + 1, ("update_plan", &plan(step)), "Plan updated");
     }
     let steps =
-        |state: &Checkpoint| state.plan.steps.iter().map(|it| it.text.clone()).collect::<Vec<_>>();
+        |state: &Checkpoint| state.plan.items.iter().map(|it| it.text.clone()).collect::<Vec<_>>();
     assert_eq!(steps(&state), ["c"]);
     let back = |feed: &mut Feed, state: &mut Checkpoint, turns| {
         let entry = Entry { at_ms: None, body: Body::RolledBack { turns } };

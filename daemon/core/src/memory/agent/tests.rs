@@ -349,14 +349,14 @@ fn the_agents_wording_is_carried_over_while_entries_are_added_and_removed() {
 
 #[test]
 fn a_step_has_calls_or_is_the_last() {
-    let step = AgentStep::read(
+    let answer = AgentAnswer::read(
         r#"{"calls":[{"tool":"read","path":"MEMORY.md","text":"","new_text":"","line":1,"lines":20}],"done":false}"#,
     );
-    assert_eq!(step.unwrap().calls[0].tool, ToolName::Read);
-    assert!(AgentStep::read("```json\n{\"calls\":[],\"done\":true}\n```").unwrap().done);
+    assert_eq!(answer.unwrap().calls[0].tool, ToolName::Read);
+    assert!(AgentAnswer::read("```json\n{\"calls\":[],\"done\":true}\n```").unwrap().done);
     for wrong in
         ["{}", "done", r#"{"calls":[{"tool":"exec"}],"done":false}"#, r#"{"done":true,"x":1}"#]
     {
-        assert!(AgentStep::read(wrong).is_err(), "{wrong}");
+        assert!(AgentAnswer::read(wrong).is_err(), "{wrong}");
     }
 }

@@ -7,7 +7,7 @@ use super::{Extractor, Fact, SCRIPT_BYTES, hazard};
 use crate::checkpoint::semantic::policy::behavior;
 use crate::rollout::output;
 use crate::rollout::shell::{FileUse, Use};
-use crate::rollout::tool::StepStatus;
+use crate::rollout::tool::TodoStatus;
 use crate::step::{Action, Call, CallResult, Change, CommandOutcome, NewCall, Script, Work};
 use crate::text;
 
@@ -24,7 +24,7 @@ impl Extractor {
             Action::Script(script) => return self.script(call, script),
             Action::Patch(changes) => changes.iter().for_each(|change| self.patch(change)),
             Action::Plan(steps) => {
-                let done = steps.iter().filter(|step| step.status == StepStatus::Done).count();
+                let done = steps.iter().filter(|step| step.status == TodoStatus::Done).count();
                 self.signs.steps = (done, steps.len());
             }
             Action::View { path } => self.names.path(path, Mention::Used, cwd.as_deref()),
@@ -37,7 +37,7 @@ impl Extractor {
             Action::Other { values, .. } => {
                 self.names.read(values, Mention::Used, cwd.as_deref(), None);
             }
-            Action::AddStep | Action::ChangeStep { .. } | Action::Poll | Action::Ours => {}
+            Action::AddPlanItem | Action::ChangePlanItem { .. } | Action::Poll | Action::Ours => {}
         }
         None
     }
@@ -77,7 +77,7 @@ impl Extractor {
             Work::Script { reads, .. } => reads.as_deref(),
             Work::View { path } => Some(path.as_str()),
             Work::Search { path } => path.as_deref(),
-            Work::Patch(_) | Work::PlanStep { .. } | Work::Other => None,
+            Work::Patch(_) | Work::PlanItem { .. } | Work::Other => None,
         };
         path.map(|path| names::shown(path, self.cwd.as_deref()).to_owned())
     }
@@ -96,7 +96,7 @@ impl Extractor {
                 self.names.read(&printed, Mention::Printed, self.cwd.as_deref(), file.as_deref());
                 self.script_ended(answered, &printed);
             }
-            Work::Patch(_) | Work::PlanStep { .. } | Work::Other => {
+            Work::Patch(_) | Work::PlanItem { .. } | Work::Other => {
                 self.names.read(&printed, Mention::Printed, self.cwd.as_deref(), None);
             }
         }

@@ -22,7 +22,7 @@ fn text(kind: Kind) -> String {
     text.to_owned()
 }
 
-fn take(policy: &Policy, state: Watcher, event: Event, now_ms: i64) -> StepOutcome {
+fn take(policy: &Policy, state: Watcher, event: Event, now_ms: i64) -> WatcherOutcome {
     let texts = Texts::of(text);
     let env = Env { policy, texts: &texts, thread_id: "t", scratch_file: ".scratch/a.md", now_ms };
     step(&env, state, event)

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::patch::{FileOp, Op};
-use super::super::tool::{Action, Call, PlanStep, StepStatus, VALUES_BYTES, slashed, values};
+use super::super::tool::{Action, Call, TodoItem, TodoStatus, VALUES_BYTES, slashed, values};
 use crate::text;
 
 #[derive(Deserialize, Default)]
@@ -63,10 +63,10 @@ pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
             Some(Action::Look { tool: name.to_owned(), values, path: None })
         }
         "TodoWrite" => {
-            let step = |it: Todo| PlanStep { status: StepStatus::of(&it.status), text: it.content };
+            let step = |it: Todo| TodoItem { status: TodoStatus::of(&it.status), text: it.content };
             Some(Action::Plan(read()?.todos.into_iter().map(step).collect()))
         }
-        "TaskCreate" => Some(Action::AddStep { text: read()?.subject? }),
+        "TaskCreate" => Some(Action::AddPlanItem { text: read()?.subject? }),
         "TaskUpdate" => update(read()?),
         "Task" | "Agent" => Some(Action::Other {
             tool: name.to_owned(),
@@ -97,8 +97,8 @@ fn update(arguments: ClaudeArguments) -> Option<Action> {
         other => other.to_string(),
     };
     let is_dropped = arguments.status.as_deref() == Some("deleted");
-    let status = arguments.status.filter(|_| !is_dropped).map(|word| StepStatus::of(&word));
-    Some(Action::ChangeStep { id, status, is_dropped })
+    let status = arguments.status.filter(|_| !is_dropped).map(|word| TodoStatus::of(&word));
+    Some(Action::ChangePlanItem { id, status, is_dropped })
 }
 
 /// The input of a sub-agent, short values first.
@@ -180,13 +180,13 @@ mod tests {
         };
         assert_eq!(path.as_deref(), Some("src"));
         let todos = r#"{"todos":[{"content":"a","status":"completed","activeForm":"b"}]}"#;
-        let done = PlanStep { text: "a".into(), status: StepStatus::Done };
+        let done = TodoItem { text: "a".into(), status: TodoStatus::Done };
         assert_eq!(read("TodoWrite", todos), Action::Plan(vec![done]));
         assert_eq!(
             read("TaskUpdate", r#"{"taskId":"2","status":"in_progress"}"#),
-            Action::ChangeStep {
+            Action::ChangePlanItem {
                 id: "2".into(),
-                status: Some(StepStatus::InProgress),
+                status: Some(TodoStatus::InProgress),
                 is_dropped: false
             }
         );

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::patch::{FileOp, Op};
-use super::super::tool::{Action, Call, PlanStep, values};
+use super::super::tool::{Action, Call, TodoItem, values};
 use super::{Object, text};
 
 #[derive(Deserialize, Default)]
@@ -65,7 +65,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
             read()?
                 .todos
                 .into_iter()
-                .filter_map(|todo| PlanStep::of(todo.description, &todo.status))
+                .filter_map(|todo| TodoItem::of(todo.description, &todo.status))
                 .collect(),
         )),
         "glob" | "grep_search" | "search_file_content" | "list_directory" | "read_many_files" => {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::patch::{self, FileOp, Op};
-use super::super::tool::{Action, Call, PlanStep, values};
+use super::super::tool::{Action, Call, TodoItem, values};
 use super::{Object, text};
 
 #[derive(Deserialize, Default)]
@@ -65,7 +65,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
             read()?
                 .todos?
                 .into_iter()
-                .filter_map(|todo| PlanStep::of(todo.content, &todo.status))
+                .filter_map(|todo| TodoItem::of(todo.content, &todo.status))
                 .collect(),
         )),
         "grep" | "glob" | "list" => Some(Action::Look {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_core::job::{FailureKind, Token};
-use longhaul_core::memory::agent::{AgentStep, ToolCall, ToolName};
+use longhaul_core::memory::agent::{AgentAnswer, ToolCall, ToolName};
 use longhaul_core::redact::redact;
 use longhaul_core::{job, text};
 use longhaul_protocol::job::{
@@ -19,7 +19,7 @@ use crate::jobs::WORKER;
 use crate::rpc::error::Failure;
 use crate::rpc::table::{Handlers, TableError};
 use crate::service::ServiceError;
-use crate::service::memory::{CurationTask, ExtractionTask, ModelMessage, ModelStep, Speaker};
+use crate::service::memory::{CurationTask, ExtractionTask, ModelAnswer, ModelMessage, Speaker};
 use crate::service::worker::{Assigned, Delivery, Task, Workers};
 
 /// Maximum characters of a worker's name.
@@ -95,9 +95,9 @@ async fn ask(workers: Arc<Workers>, params: AskParams) -> Result<AskResult, Fail
             text: text.into_bytes(),
         })
         .collect();
-    let ModelStep { text, step } = workers.ask(key, token, &messages).await?;
-    let step = match step {
-        Ok(AgentStep { calls, done }) => {
+    let ModelAnswer { text, read } = workers.ask(key, token, &messages).await?;
+    let step = match read {
+        Ok(AgentAnswer { calls, done }) => {
             AskStep::Calls { calls: calls.into_iter().map(file_call).collect(), done }
         }
         Err(reason) => AskStep::Unreadable { reason },

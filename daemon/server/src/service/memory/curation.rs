@@ -5,7 +5,7 @@
 //! files that the rules made are already published: nothing waits for a model.
 //!
 //! *Steps.* A claim gets copies of the files, with the wording of the last success (the draft) → the worker asks for
-//! the model's next step ([`Curation::ask`]), runs the file tools it names, and asks again; requests, tokens and time
+//! the model's next answer ([`Curation::ask`]), runs the file tools it names, and asks again; requests, tokens and time
 //! are counted here, and a spent bound rejects the next question → the worker delivers the files
 //! ([`Curation::deliver`]) → the core checks them against the handbook; the worker gets the reason of a rejection and
 //! may fix the files → if the current generation is still the one the work began with, they become a generation.
@@ -23,7 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::job::{Failure, FailureKind, Fence, Job, JobKey, JobRequest, Kind, LeaseLost};
 use longhaul_core::memory::agent::{
-    AgentStep, AgentTask, Baseline, CheckInputs, carry_over, check, input_of, task, without_dropped,
+    AgentAnswer, AgentTask, Baseline, CheckInputs, carry_over, check, input_of, task,
+    without_dropped,
 };
 use longhaul_core::memory::consolidate::Consolidation;
 use longhaul_core::memory::input::budget_tokens;
@@ -62,11 +63,11 @@ pub struct CurationTask {
     pub messages_bytes_max: usize,
 }
 
-/// The model's answer and the step read from it.
-pub struct ModelStep {
+/// The model's answer, as text and as it was read.
+pub struct ModelAnswer {
     pub text: String,
-    /// The step, or why the answer is not a step.
-    pub step: Result<AgentStep, String>,
+    /// The error says why it could not be read.
+    pub read: Result<AgentAnswer, String>,
 }
 
 struct Run {
@@ -228,12 +229,12 @@ impl Curation {
         Ok(Some(input_task))
     }
 
-    /// Asks for the model's next step.
+    /// Asks for the model's next answer.
     pub(in crate::service) async fn ask(
         &self,
         owner: &Owner,
         messages: &[ModelMessage],
-    ) -> Result<ModelStep, ServiceError> {
+    ) -> Result<ModelAnswer, ServiceError> {
         let job = self.jobs.get(&owner.key).await?;
         self.jobs.check(owner, &job)?;
         let run = self.run_of(owner)?;

@@ -138,8 +138,8 @@ fn lists_are_accepted_up_to_their_bound() {
         )
     };
     for (json, expected) in [
-        (steps(limits::PLAN_STEPS), None),
-        (steps(limits::PLAN_STEPS + 1), Some(Rule::TooMany)),
+        (steps(limits::PLAN_ITEMS), None),
+        (steps(limits::PLAN_ITEMS + 1), Some(Rule::TooMany)),
         (fact(limits::FACT_DEPENDENCIES), None),
         (fact(limits::FACT_DEPENDENCIES + 1), Some(Rule::TooMany)),
         (fact(limits::FACT_DEPENDENCIES + 2), Some(Rule::TooMany)),

@@ -85,8 +85,8 @@ fn the_newer_plan_is_shown_and_its_last_completed_steps() {
         let plan = r#"{"kind":"plan","steps":[{"id":"p","text":"Ship"},{"id":"q","text":"Test"}],"done":{"q":true}}"#;
         Semantics::of(&[accepted(seq, plan)])
     };
-    let step = |text: &str, status| crate::rollout::tool::PlanStep { text: text.into(), status };
-    use crate::rollout::tool::StepStatus::{Done, InProgress, Pending};
+    let step = |text: &str, status| crate::rollout::tool::TodoItem { text: text.into(), status };
+    use crate::rollout::tool::TodoStatus::{Done, InProgress, Pending};
     let mut state = Checkpoint::default();
     let own = [
         step("a", Done),

@@ -353,18 +353,18 @@ fn a_task_lists_changes_of_the_input_first_and_64_files() {
 
 #[test]
 fn a_step_has_16_calls_at_most_as_its_schema_says() {
-    let step = |count: usize, tool: &str| {
+    let answer = |count: usize, tool: &str| {
         let call =
             format!(r#"{{"tool":"{tool}","path":"","text":"","new_text":"","line":1,"lines":0}}"#);
-        AgentStep::read(&format!(r#"{{"calls":[{}],"done":false}}"#, vec![call; count].join(",")))
+        AgentAnswer::read(&format!(r#"{{"calls":[{}],"done":false}}"#, vec![call; count].join(",")))
     };
-    assert_eq!(step(16, "list").unwrap().calls.len(), 16);
-    assert_eq!(step(17, "list").unwrap_err(), "more than 16 calls");
-    assert!(step(0, "list").is_err());
+    assert_eq!(answer(16, "list").unwrap().calls.len(), 16);
+    assert_eq!(answer(17, "list").unwrap_err(), "more than 16 calls");
+    assert!(answer(0, "list").is_err());
     let schema = schema();
     let tools = &schema["properties"]["calls"]["items"]["properties"]["tool"]["enum"];
     let tools: Vec<&str> =
         tools.as_array().unwrap().iter().filter_map(|tool| tool.as_str()).collect();
     assert_eq!(tools.len(), 6);
-    assert!(tools.iter().all(|tool| step(1, tool).is_ok()), "{tools:?}");
+    assert!(tools.iter().all(|tool| answer(1, tool).is_ok()), "{tools:?}");
 }

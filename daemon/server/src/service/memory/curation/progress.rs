@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use longhaul_core::job::Failure;
-use longhaul_core::memory::agent::{AgentStep, schema};
+use longhaul_core::memory::agent::{AgentAnswer, schema};
 use longhaul_core::model::Schema;
 use longhaul_core::model::budget::Spending;
 use longhaul_core::redact::redact;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::super::ask::{MemoryQuestion, item};
-use super::ModelStep;
+use super::ModelAnswer;
 use super::outcome::CurationEnd;
 use crate::config::tables::MemorySettings;
 use crate::model::{ModelChoice, Models, PaidAnswer, Purpose};
@@ -101,7 +101,7 @@ impl Progress {
         choice: &ModelChoice,
         instructions: &str,
         messages: &[ModelMessage],
-    ) -> Result<ModelStep, CurationEnd> {
+    ) -> Result<ModelAnswer, CurationEnd> {
         self.check_bounds(messages)?;
         let role = |by| if by == Speaker::Model { "assistant" } else { "user" };
         let clean = |text: &str| redact(text).text.into_owned();
@@ -128,8 +128,8 @@ impl Progress {
         };
         self.spent = question.spent;
         let PaidAnswer { answer, digest, .. } = answer?;
-        let step = AgentStep::read(&answer.text);
-        match &step {
+        let read = AgentAnswer::read(&answer.text);
+        match &read {
             Ok(_) => self.mistakes = 0,
             Err(reason) => {
                 models.forget(&digest).await;
@@ -139,7 +139,7 @@ impl Progress {
                 }
             }
         }
-        Ok(ModelStep { text: clean(&answer.text), step })
+        Ok(ModelAnswer { text: clean(&answer.text), read })
     }
 
     fn check_bounds(&self, messages: &[ModelMessage]) -> Result<(), CurationEnd> {

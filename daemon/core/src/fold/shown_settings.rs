@@ -19,7 +19,7 @@ const KNOWN: usize = 16;
 
 /// Settings by the line from which they hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct References {
+pub struct ShownSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<TurnSettings>,
     /// Oldest first; `None` where a compaction removed them.
@@ -30,7 +30,7 @@ pub struct References {
     unwritten: Option<u64>,
 }
 
-impl References {
+impl ShownSettings {
     /// The settings the model last received; `None` if it must receive all of them.
     pub fn current(&self) -> Option<&TurnSettings> {
         self.known.back().and_then(|(_, settings)| settings.as_ref())
@@ -87,51 +87,47 @@ mod tests {
 
     #[test]
     fn settings_hold_from_the_first_item_until_they_are_removed() {
-        let mut references = References::default();
-        references.record_settings(&in_folder("/a"));
-        assert_eq!(references.current(), None, "a bare line of settings is no turn");
-        references.item(3);
-        references.record_settings(&in_folder("/b"));
-        references.item(7);
-        assert_eq!(references.current(), Some(&in_folder("/b")));
-        references.roll_back(|seq| seq >= 6);
-        assert_eq!(references.current(), Some(&in_folder("/a")));
-        references.compact(9, true);
-        assert_eq!(references.current(), None);
-        references.record_settings(&in_folder("/a"));
-        references.item(11);
-        assert_eq!(references.current(), Some(&in_folder("/a")), "told anew after a compaction");
-        references.roll_back(|seq| seq >= 9);
-        assert_eq!(
-            references.current(),
-            Some(&in_folder("/a")),
-            "the compaction is taken back too"
-        );
+        let mut shown = ShownSettings::default();
+        shown.record_settings(&in_folder("/a"));
+        assert_eq!(shown.current(), None, "a bare line of settings is no turn");
+        shown.item(3);
+        shown.record_settings(&in_folder("/b"));
+        shown.item(7);
+        assert_eq!(shown.current(), Some(&in_folder("/b")));
+        shown.roll_back(|seq| seq >= 6);
+        assert_eq!(shown.current(), Some(&in_folder("/a")));
+        shown.compact(9, true);
+        assert_eq!(shown.current(), None);
+        shown.record_settings(&in_folder("/a"));
+        shown.item(11);
+        assert_eq!(shown.current(), Some(&in_folder("/a")), "told anew after a compaction");
+        shown.roll_back(|seq| seq >= 9);
+        assert_eq!(shown.current(), Some(&in_folder("/a")), "the compaction is taken back too");
     }
 
     #[test]
     fn after_a_compaction_without_recorded_history_all_settings_must_be_resent() {
-        let mut references = References::default();
-        references.record_settings(&in_folder("/a"));
-        references.item(3);
-        references.compact(5, false);
-        references.record_settings(&in_folder("/b"));
-        references.item(7);
-        assert_eq!(references.current(), None);
-        references.roll_back(|seq| seq >= 4);
-        assert_eq!(references.current(), Some(&in_folder("/a")), "it is taken back too");
-        references.record_settings(&in_folder("/c"));
-        references.item(8);
-        assert_eq!(references.current(), Some(&in_folder("/c")), "so new ones count again");
-        references.compact(9, false);
-        references.roll_back(|seq| seq >= 10);
-        references.record_settings(&in_folder("/b"));
-        references.item(10);
-        assert_eq!(references.current(), None, "the compaction is not taken back");
-        references.compact(11, true);
-        references.record_settings(&in_folder("/b"));
-        references.item(12);
-        assert_eq!(references.current(), Some(&in_folder("/b")), "the last one counts");
+        let mut shown = ShownSettings::default();
+        shown.record_settings(&in_folder("/a"));
+        shown.item(3);
+        shown.compact(5, false);
+        shown.record_settings(&in_folder("/b"));
+        shown.item(7);
+        assert_eq!(shown.current(), None);
+        shown.roll_back(|seq| seq >= 4);
+        assert_eq!(shown.current(), Some(&in_folder("/a")), "it is taken back too");
+        shown.record_settings(&in_folder("/c"));
+        shown.item(8);
+        assert_eq!(shown.current(), Some(&in_folder("/c")), "so new ones count again");
+        shown.compact(9, false);
+        shown.roll_back(|seq| seq >= 10);
+        shown.record_settings(&in_folder("/b"));
+        shown.item(10);
+        assert_eq!(shown.current(), None, "the compaction is not taken back");
+        shown.compact(11, true);
+        shown.record_settings(&in_folder("/b"));
+        shown.item(12);
+        assert_eq!(shown.current(), Some(&in_folder("/b")), "the last one counts");
     }
 
     #[test]
@@ -143,10 +139,10 @@ mod tests {
         };
         let (path, name) = (limits::PATH_BYTES, limits::NAME_BYTES);
         for (cwd, model) in [(path, name), (path + 1, name), (path, name + 1)] {
-            let mut references = References::default();
-            references.record_settings(&named(cwd, model));
-            references.item(1);
-            let kept = references.current().unwrap();
+            let mut shown = ShownSettings::default();
+            shown.record_settings(&named(cwd, model));
+            shown.item(1);
+            let kept = shown.current().unwrap();
             assert_eq!(kept.cwd.is_some(), cwd <= path, "{cwd} bytes of a folder");
             assert_eq!(kept.model.is_some(), model <= name, "{model} bytes of a model");
         }
@@ -154,11 +150,11 @@ mod tests {
 
     #[test]
     fn kept_settings_are_bounded() {
-        let mut references = References::default();
+        let mut shown = ShownSettings::default();
         for seq in 0..100 {
-            references.record_settings(&in_folder(&format!("/{seq}")));
-            references.item(seq);
+            shown.record_settings(&in_folder(&format!("/{seq}")));
+            shown.item(seq);
         }
-        assert_eq!(references.known.len(), KNOWN);
+        assert_eq!(shown.known.len(), KNOWN);
     }
 }

@@ -1,17 +1,17 @@
-//! One step of the agent: tool calls, and whether it is done.
+//! The answers of the agent: tool calls, and whether it is done.
 //!
-//! A step is a structured answer, not a native tool call, because every kind of provider supports that,
-//! including local programs.
+//! They are structured answers, not native tool calls, because every kind of provider supports those, including local
+//! programs.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Maximum tool calls per step.
+/// Maximum tool calls per answer.
 const CALLS_MAX: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AgentStep {
+pub struct AgentAnswer {
     #[serde(default)]
     pub calls: Vec<ToolCall>,
     #[serde(default)]
@@ -54,22 +54,22 @@ pub struct ToolCall {
     pub lines: u64,
 }
 
-impl AgentStep {
+impl AgentAnswer {
     /// Parses an answer. Errors are phrased for the model.
     pub fn read(answer: &str) -> Result<Self, String> {
         let answer = answer.trim();
         let inside = answer.strip_prefix("```json").or_else(|| answer.strip_prefix("```"));
         let body = inside.and_then(|inside| inside.strip_suffix("```")).unwrap_or(answer);
-        let step: Self = serde_json::from_str(body).map_err(|error| error.to_string())?;
-        match step.calls.len() {
-            0 if !step.done => Err("neither a call nor done".to_owned()),
+        let answer: Self = serde_json::from_str(body).map_err(|error| error.to_string())?;
+        match answer.calls.len() {
+            0 if !answer.done => Err("neither a call nor done".to_owned()),
             many if many > CALLS_MAX => Err(format!("more than {CALLS_MAX} calls")),
-            _ => Ok(step),
+            _ => Ok(answer),
         }
     }
 }
 
-/// JSON Schema of a step, strict.
+/// JSON Schema of an answer, strict.
 pub fn schema() -> Value {
     let tools = ["list", "read", "write", "replace", "search", "delete"];
     let call = json!({

@@ -18,9 +18,10 @@ static MEANING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?-u)&&|\|\||\$\(|[&;][A-Za-z_][A-Za-z0-9_.-]*=|</?[A-Za-z][^<>]*>").ok()
 });
 
-/// A call or a generic type: `load(path)`, `Map<String,u8>`, also one that goes on in the next line.
+/// A call or a generic type: `load(path)`, `Map<String,u8>`, `:U8(1)` of `Token::U8(1)`, also one that goes on in the next
+/// line.
 static CALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^[&*!]?[A-Za-z_$][A-Za-z0-9_.:$]*[(<\[{](?:.*[)>\]}])?[;,]*$").ok()
+    Regex::new(r"(?-u)^[&*!:]?[A-Za-z_$][A-Za-z0-9_.:$]*[(<\[{](?:.*[)>\]}])?[;,]*$").ok()
 });
 
 /// Types joined: `string|null`, `A&B`.

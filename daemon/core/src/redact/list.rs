@@ -20,8 +20,13 @@ pub(super) fn judge(text: &[u8], name: &Range<usize>, open: usize) -> Verdict {
     let end = text.len().min(open + LIST_BYTES_MAX);
     let mut secrets = Vec::new();
     let mut at = open + 1;
+    let mut mark: &[u8] = b"";
     for _ in 0..ITEMS_MAX {
         let Some(quote) = quote_after(&text[..end], at) else { break };
+        if !mark.is_empty() && text[quote.clone()] != *mark {
+            break;
+        }
+        mark = &text[quote.clone()];
         let value_start = quote.end;
         let separator = Separator { value_start, form: Form::Quoted, quote, is_xml: false };
         let value_end = assignment::run_end(text, &separator, value_start, end);
@@ -38,10 +43,12 @@ pub(super) fn judge(text: &[u8], name: &Range<usize>, open: usize) -> Verdict {
 pub(super) fn strength(name: &[u8]) -> Option<(Strength, bool)> {
     let singular = name.strip_suffix(b"s").or_else(|| name.strip_suffix(b"S"));
     let plural = singular.and_then(name::strength).map(|strength| (strength, true));
-    plural.or_else(|| Some((name::strength(name)?, false)))
+    let found = plural.or_else(|| Some((name::strength(name)?, false)));
+    found.filter(|(strength, _)| *strength != Strength::Guess)
 }
 
-/// Whether an item is a secret. Below a singular name are usually rules or messages about the one secret.
+/// Whether an item is a secret, not the name of one. Below a singular name are usually rules or messages about the one
+/// secret.
 pub(super) fn is_secret(item: &[u8], strength: Strength, is_plural: bool) -> bool {
     let candidate = Candidate {
         value: item,
@@ -51,7 +58,8 @@ pub(super) fn is_secret(item: &[u8], strength: Strength, is_plural: bool) -> boo
         is_environment: false,
         starts_line: false,
     };
-    value::is_secret(&candidate) && (is_plural || value::is_random(item))
+    let is_value = is_plural && name::strength(item).is_none() || value::is_random(item);
+    value::is_secret(&candidate) && is_value
 }
 
 /// The opening quote of the next item.

@@ -40,6 +40,7 @@ fn signs_of_a_shell_a_query_or_code_end_a_value() {
         "SECRET_KEY=getenv(KEY)\n",
         "SECRET_KEY=load(\n  x)",
         "token: Map<String,Vec<u8>>,\n",
+        "    Token::U32(variant7),\n",
         "password = a1(b2)\n",
         "password: A&B;\n",
     ]);
@@ -95,7 +96,7 @@ fn a_list_below_a_secret_name_is_hidden() {
         r#"{"passwords": ["«letmein»", "«hunter22»"], "n": 1}"#,
         r#"{"passwords":["«letmein»","«hunter22»"]}"#,
         r#"{\"api_keys\":[\"«{an:32}»\",\"«{an:32}»\"],\"n\":1}"#,
-        "api_tokens = [\n    \"«{an:32}»\",\n    '«{an:24}»',\n]",
+        "api_tokens = [\n    '«{an:32}»',\n    '«{an:24}»',\n]",
         r#"let secrets = ["«{an:32}»"];"#,
         r#"{"password": ["«{an:20}»"]}"#,
     ]);
@@ -111,6 +112,8 @@ fn a_list_of_words_is_kept() {
         r#"secrets: ["DB_PASSWORD", "API_KEY"]"#,
         r#"{"passwords": [], "x": ["Utrecht1"]}"#,
         "passwords[0] = \"${PW}\"",
+        r#"passwords = ["passphrase", "passcode"]"#,
+        r#"let key = ["{an:32}", "{an:32}"]"#,
         r#"{"tokens": [1, 2, 3], "x": "Utrecht1"}"#,
     ]);
 }

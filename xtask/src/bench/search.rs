@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
+use longhaul_eval::Random;
 use serde_json::{Value, json};
 
 use super::report::{Report, Times};
@@ -119,7 +120,7 @@ fn ingest_one(daemon: &Daemon, home: &Path, number: u32) -> anyhow::Result<f64> 
 fn write(home: &Path, items: u64) -> anyhow::Result<u64> {
     let folder = home.join("sessions/2026/02/01");
     fs::create_dir_all(&folder)?;
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0);
     let mut bytes = 0;
     for thread in 0..items.div_ceil(ITEMS_PER_THREAD) {
         let id = format!("019c1000-0000-7000-8000-{thread:012x}");
@@ -141,7 +142,8 @@ fn write(home: &Path, items: u64) -> anyhow::Result<u64> {
             &json!({ "id": id, "timestamp": "2026-02-01T00:00:00Z", "cwd": cwd, "source": "cli" }),
         )?;
         for item in 0..ITEMS_PER_THREAD.min(items - thread * ITEMS_PER_THREAD) {
-            let words: Vec<String> = (0..WORDS).map(|_| format!("w{}", random.rank())).collect();
+            let words: Vec<String> =
+                (0..WORDS).map(|_| format!("w{}", rank(&mut random))).collect();
             let text = format!("every {}", words.join(" "));
             let role = if item % 2 == 0 { "user" } else { "assistant" };
             let content = json!([{ "type": "input_text", "text": text }]);
@@ -156,24 +158,16 @@ fn write(home: &Path, items: u64) -> anyhow::Result<u64> {
     Ok(bytes)
 }
 
-/// Deterministic random numbers.
-struct Random(u64);
-
-impl Random {
-    /// The number of a word; n has the frequency 1/n.
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a rank far below 2^52"
-    )]
-    fn rank(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        let part = (self.0 >> 11) as f64 / (1_u64 << 53) as f64;
-        VOCABULARY.powf(part) as u64
-    }
+/// The number of a random word; n has the frequency 1/n.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rank far below 2^52"
+)]
+fn rank(random: &mut Random) -> u64 {
+    let part = (random.next_bits() >> 11) as f64 / (1_u64 << 53) as f64;
+    VOCABULARY.powf(part) as u64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes far below 2^52 bytes")]

@@ -86,6 +86,7 @@ fn success_line(class: Class, printed: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::briefing::chain::Chain;
 
     #[test]
     fn a_program_that_says_it_passed_is_quoted() {
@@ -105,6 +106,79 @@ mod tests {
             (Class::Other, "ok then", None),
         ] {
             assert_eq!(success_line(class, printed), expected, "{printed}");
+        }
+    }
+
+    fn run<'a>(
+        command: &'a str,
+        is_look: bool,
+        code: i64,
+        printed: &'a str,
+    ) -> FinishedCommand<'a> {
+        FinishedCommand {
+            seq: 1,
+            turn: 1,
+            command,
+            chain: Chain::of(command),
+            program: command.split(' ').next().unwrap(),
+            is_look,
+            class: Class::of(command),
+            outcome: CommandOutcome::Exit(code),
+            counts: output::test_counts(printed),
+            printed,
+            place: "",
+        }
+    }
+
+    #[test]
+    fn a_line_is_described_by_its_last_output_unless_it_lists() {
+        for (command, is_look, code, printed, expected) in [
+            ("ls src", true, 0, "a.rs\nb.rs\n", "exit 0"),
+            ("ls src", true, 0, "a.rs\n", "exit 0; a.rs"),
+            ("./sync", false, 0, "read\ndone\n", "exit 0; done"),
+            ("./sync", false, 3, "read\nerror: no space\ndone", "exit 3; error: no space"),
+            ("./sync", false, 0, "error: no space\ndone", "exit 0; done"),
+            (
+                "./sync | tail",
+                false,
+                0,
+                "error: no space\ndone",
+                "exit 0, though a part of it printed: error: no space; last line: done",
+            ),
+            ("./sync | tail", false, 3, "error: no space\ndone", "exit 3; error: no space"),
+            ("./sync | tail", false, 0, "read\ndone", "exit 0; done"),
+        ] {
+            assert_eq!(
+                of_line(&run(command, is_look, code, printed)),
+                expected,
+                "{command}: {printed}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_result_of_a_check_is_that_of_its_own_output() {
+        const FAILED: &str =
+            "test result: FAILED. 3 passed; 1 failed; in 2s\nthread 'a' panicked at x.rs:4";
+        for (command, code, printed, expected) in [
+            (
+                "cargo test || true",
+                0,
+                FAILED,
+                "exit 0; 3 passed, 1 failed; thread 'a' panicked at x.rs:4",
+            ),
+            ("cargo test || true", 0, "error: it broke", "failed; error: it broke"),
+            ("cargo test | tail -1", 0, "done", "exit code hidden by what follows it; done"),
+            ("make && ls", 0, "Finished `dev` in 2s\na.rs", "exit 0; Finished `dev` in 2s"),
+            ("make && cargo clippy && ls", 0, "Finished `dev` in 2s\na.rs", "exit 0"),
+            ("ls && make", 0, "a.rs\nlinked", "exit 0; linked"),
+            ("make && ls", 0, "linked\na.rs", "exit 0"),
+        ] {
+            assert_eq!(
+                result(&run(command, false, code, printed)),
+                expected,
+                "{command}: {printed}"
+            );
         }
     }
 }

@@ -209,4 +209,92 @@ mod tests {
             ("tasks.md", vec![(true, "T001 parser"), (false, "T002 lexer [US1]")])
         );
     }
+
+    #[test]
+    fn open_items_of_earlier_work_give_way_to_later_ones() {
+        let items =
+            |from: usize| (from..from + ITEMS_MAX).map(|n| format!("- [ ] T{n} item")).collect();
+        let read = |list: &mut TaskList, seq, path: &str, lines: &[String]| {
+            list.read(seq, path, lines.iter().map(String::as_str));
+        };
+        // Below the others, whose order is that of their lines.
+        let below = |line: &str| [vec![String::new(); ITEMS_MAX], vec![line.to_owned()]].concat();
+        let first: Vec<String> = items(100);
+        let mut list = TaskList::default();
+        read(&mut list, 1, "tasks.md", &first);
+        read(&mut list, 1, "tasks.md", &below("- [ ] T900 one too many"));
+        let (_, tasks) = list.current().unwrap();
+        assert_eq!((tasks.len(), &*tasks[0].text), (ITEMS_MAX, "T100 item"), "of the same read");
+        assert!(tasks.iter().all(|task| task.text != "T900 one too many"));
+
+        read(&mut list, 2, "tasks.md", &below("- [ ] T900 one too many"));
+        let (_, tasks) = list.current().unwrap();
+        assert_eq!((tasks.len(), &*tasks[0].text), (ITEMS_MAX, "T101 item"), "the oldest goes");
+        read(&mut list, 3, "tasks.md", &below("- [x] T150 item"));
+        read(&mut list, 4, "tasks.md", &below("- [ ] T901 another"));
+        let (_, tasks) = list.current().unwrap();
+        let has = |text: &str| tasks.iter().any(|task| task.text == text);
+        assert!(!has("T150 item") && has("T101 item") && has("T901 another"), "done ones first");
+    }
+
+    #[test]
+    fn one_item_is_no_list() {
+        let mut list = TaskList::default();
+        list.read(1, "tasks.md", ["- [ ] T001 parser"].into_iter());
+        assert!(list.current().is_none());
+        list.read(2, "tasks.md", ["- [ ] T002 lexer"].into_iter());
+        assert!(list.current().is_some());
+    }
+
+    #[test]
+    fn items_are_named_by_the_ranges_of_their_ids() {
+        for (texts, expected) in [
+            (&["T015 a", "T017 c", "T016 b", "T020 d"][..], "T015–T017, T020"),
+            (&["T1: a"], "T1"),
+            (&["T015 a", "write the parser"], ""),
+            (&["15 parsers", "16 lexers"], ""),
+            (&["T123456 a"], ""),
+        ] {
+            let item = |text: &&str| TaskItem {
+                seq: 1,
+                order: 0,
+                is_done: false,
+                text: (*text).to_owned(),
+            };
+            let items: Vec<TaskItem> = texts.iter().map(item).collect();
+            let items: Vec<&TaskItem> = items.iter().collect();
+            assert_eq!(ranges(&items), expected, "{texts:?}");
+        }
+    }
+
+    #[test]
+    fn a_box_after_a_list_mark_is_an_item() {
+        let indented = |blanks: usize| format!("{}- [x] parser", " ".repeat(blanks));
+        for (line, expected) in [
+            ("- [ ] parser", Some((false, "parser"))),
+            ("* [X] parser ", Some((true, "parser"))),
+            ("3 + [x] parser", Some((true, "parser"))),
+            ("see [x] parser", None),
+            ("- [link] parser", None),
+            ("- [ ]", None),
+            (&indented(23), Some((true, "parser"))),
+            (&indented(24), None),
+            (&indented(40), None),
+        ] {
+            assert_eq!(item(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn lists_are_known_by_their_names_and_manuals_are_none() {
+        for (path, list, manual) in [
+            ("specs/001/tasks.md", true, false),
+            ("docs/ROADMAP.md", true, false),
+            ("src/main.rs", false, false),
+            ("tasks/CLAUDE.md", false, true),
+            ("AGENTS.md", false, true),
+        ] {
+            assert_eq!((is_list(path), is_manual(path)), (list, manual), "{path}");
+        }
+    }
 }

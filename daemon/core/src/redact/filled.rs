@@ -13,13 +13,14 @@ const CLOSING: &[u8] = b";,&|)}]>";
 /// Maximum bytes after the first sign.
 const TAIL_BYTES_MAX: usize = 4 * 1024;
 
-/// What shows that the signs mean something: a shell's `&&`, `||` and `$(…)`, the next pair of a query or a list, a tag.
+/// What shows that the signs have a meaning: a shell's `&&`, `||` and `$(…)`, the next pair of a query or a list, a
+/// tag.
 static MEANING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?-u)&&|\|\||\$\(|[&;][A-Za-z_][A-Za-z0-9_.-]*=|</?[A-Za-z][^<>]*>").ok()
 });
 
-/// A call or a generic type: `load(path)`, `Map<String,u8>`, `:U8(1)` of `Token::U8(1)`, also one that goes on in the next
-/// line.
+/// A call or a generic type: `load(path)`, `Map<String,u8>`, `:U8(1)` of `Token::U8(1)`, also one that continues in the
+/// next line.
 static CALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?-u)^[&*!:]?[A-Za-z_$][A-Za-z0-9_.:$]*[(<\[{](?:.*[)>\]}])?[;,]*$").ok()
 });

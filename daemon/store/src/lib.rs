@@ -39,6 +39,7 @@ mod compaction;
 mod current;
 mod descriptor;
 mod erase;
+mod erased;
 mod error;
 mod file;
 mod gauge;

@@ -245,5 +245,5 @@ async fn a_lower_bound_evicts_by_share_of_the_index_which_shrinks() {
     let kept = status.threads;
     assert!(status.bytes <= bound, "{status:?}");
     assert!((u64::from(THREADS) / 5..u64::from(THREADS) * 3 / 5).contains(&kept), "{status:?}");
-    assert!(size_of_all(&daemon.home.path().to_owned()) <= bound);
+    assert!(size_of_all(daemon.home.path()) <= bound);
 }

@@ -15,6 +15,7 @@
 //!
 //! `service::archive` decides what is archived, and when.
 
+mod files;
 mod forgotten;
 mod pack;
 mod rebuild;
@@ -24,11 +25,12 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
 
 use longhaul_store::{ArchiveIndex, ArchivedTranscript, StoreError};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
+pub use files::ArchivedFiles;
 pub use forgotten::ForgottenThreads;
 pub use pack::{
     PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, readable_chunks,
@@ -49,12 +51,12 @@ const PACK_EXTENSION: &str = "pack";
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,
-    index: RwLock<Option<ArchiveIndex>>,
+    index: watch::Sender<Option<ArchiveIndex>>,
 }
 
 impl Archive {
     pub fn new(state_dir: &Path) -> Self {
-        Self { folder: state_dir.join(FOLDER), index: RwLock::default() }
+        Self { folder: state_dir.join(FOLDER), index: watch::Sender::default() }
     }
 
     pub fn folder(&self) -> &Path {
@@ -63,7 +65,13 @@ impl Archive {
 
     /// The index, once it is open.
     pub fn index(&self) -> Option<ArchiveIndex> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.index.borrow().clone()
+    }
+
+    /// Waits until the index is open.
+    pub async fn opened(&self) {
+        // The sender lives as long as `self`.
+        drop(self.index.subscribe().wait_for(Option::is_some).await);
     }
 
     pub fn pack(&self, number: i64) -> PathBuf {
@@ -100,7 +108,7 @@ impl Archive {
             index.close().await;
             return Err(error);
         }
-        *self.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index.clone());
+        self.index.send_replace(Some(index.clone()));
         Ok(index)
     }
 
@@ -182,8 +190,7 @@ impl Archive {
 
     /// Closes the index; it can be opened again.
     pub async fn close(&self) {
-        let index = self.index.write().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(index) = index {
+        if let Some(index) = self.index.send_replace(None) {
             index.close().await;
         }
     }
@@ -193,7 +200,7 @@ impl Archive {
         let Some(index) = self.index() else { return Ok(()) };
         let checked = index.check_pages().await;
         if let Err(StoreError::Corrupt { .. }) = checked {
-            *self.index.write().unwrap_or_else(PoisonError::into_inner) = None;
+            self.index.send_replace(None);
             index.close_damaged().await;
         }
         checked
@@ -216,6 +223,19 @@ impl Archive {
         Handle::current().block_on(async {
             let found = index.transcripts.get(path, generation).await.map_err(io::Error::other)?;
             self.text(&index, found.ok_or_else(not_found)?).await.map_err(io::Error::other)
+        })
+    }
+
+    /// The archived texts of a thread, without replaced ones; the longest comes first. Blocking, on a thread of the runtime.
+    pub fn texts_of_thread(&self, thread_id: &str) -> io::Result<Vec<ArchivedText>> {
+        let Some(index) = self.index() else { return Ok(Vec::new()) };
+        Handle::current().block_on(async {
+            let mut texts = Vec::new();
+            let rows = index.transcripts.of_thread(thread_id).await.map_err(io::Error::other)?;
+            for row in rows.into_iter().filter(|row| row.generation >= 0) {
+                texts.push(self.text(&index, row).await.map_err(io::Error::other)?);
+            }
+            Ok(texts)
         })
     }
 }

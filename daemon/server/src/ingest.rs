@@ -81,6 +81,7 @@ use crate::discovery::catalogue::Catalogue;
 use crate::discovery::databases::Databases;
 use crate::discovery::scan::{self, Outside};
 use crate::discovery::watch::Hints;
+use crate::transcript::Presence;
 use shared::Shared;
 use worker::{Request, Worker};
 
@@ -437,6 +438,5 @@ impl Ingest {
 
 async fn is_gone(path: &str) -> bool {
     let path = PathBuf::from(path);
-    let there = tokio::task::spawn_blocking(move || path.try_exists()).await;
-    matches!(there, Ok(Ok(false)))
+    tokio::task::spawn_blocking(move || Presence::default().is_gone(&path)).await.unwrap_or(false)
 }

@@ -250,7 +250,7 @@ impl Models {
         };
         let body = provider.body(&call.ask);
         let request = PreparedCall { provider, call: &call, body: &body, progress };
-        let digest = digest_of(call.provider, &body);
+        let (digest, erasures) = (digest_of(call.provider, &body), self.ledger.erasures());
         if let Some(answer) = self.ledger.kept_answer(&digest).await {
             return Ok(PaidAnswer { answer, spent, digest });
         }
@@ -270,7 +270,7 @@ impl Models {
             let fault = match result {
                 Ok(answer) => {
                     let answer = answer.redacted();
-                    self.ledger.keep_answer(&digest, &answer).await;
+                    self.ledger.keep_answer((&digest, erasures), &answer).await;
                     return Ok(PaidAnswer { answer, spent, digest });
                 }
                 // The reason for the retry is more useful than its timeout.

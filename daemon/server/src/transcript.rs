@@ -34,6 +34,7 @@ mod lines;
 mod open;
 mod piece;
 mod pieces;
+mod presence;
 mod read_back;
 pub(crate) mod records;
 
@@ -45,4 +46,5 @@ pub(crate) use piece::Piece;
 pub use piece::{Content, Line};
 pub(crate) use pieces::Pieces;
 pub use pieces::{Rest, each_piece};
+pub(crate) use presence::Presence;
 pub use read_back::{LineError, LineReader};

@@ -219,3 +219,31 @@ async fn a_kill_before_the_last_pack_is_removed_does_not_bring_an_evicted_thread
         daemon.stopped().await;
     }
 }
+
+#[tokio::test]
+async fn a_lower_bound_evicts_by_share_of_the_index_which_shrinks() {
+    const THREADS: u32 = 400;
+    let home = tempfile::tempdir().unwrap();
+    let id = |number: u32| format!("019cadd3-0000-7000-8000-000000{number:06}");
+    let mut last = None;
+    for number in 0..THREADS {
+        let mut rollout = Rollout::new(&id(number), Path::new("/w/app"));
+        rollout.message("user", &format!("Repair turbine {number}."));
+        last = Some(rollout.write(home.path()));
+    }
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync_file(&last.unwrap()).await;
+    assert_eq!(archived(&mut client).await.threads, u64::from(THREADS));
+    let home = daemon.stopped().await;
+    let (before, index) = (size_of_all(home.path()), size(&folder(home.path()).join("index.db")));
+    let bound = before / 2;
+    assert!(index > bound, "the index is most of the archive: {index} of {before} bytes");
+
+    let (daemon, mut client) =
+        Daemon::with_client(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
+    let status = archived(&mut client).await;
+    let kept = status.threads;
+    assert!(status.bytes <= bound, "{status:?}");
+    assert!((u64::from(THREADS) / 5..u64::from(THREADS) * 3 / 5).contains(&kept), "{status:?}");
+    assert!(size_of_all(daemon.home.path()) <= bound);
+}

@@ -1,6 +1,7 @@
 //! Transcripts that cannot be read, and those that are gone when the database is lost: the archive has both.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use longhaul_protocol::archive::{ArchiveList, ArchiveListParams};
@@ -12,6 +13,7 @@ use longhaul_protocol::thread::{
 use tempfile::TempDir;
 
 use crate::archive::{OTHER, THREAD, archived, expand, history, listed, long, noticed};
+use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, of_thread, pause, soon};
 
 /// What clients can read of the thread.
@@ -83,12 +85,19 @@ async fn a_transcript_that_cannot_be_read_is_read_from_the_archive() {
     }
 }
 
+/// Removes the seal of a database, which has none if it was not at rest when it was closed.
+fn without_seal(database: &Path) {
+    match fs::remove_file(database.with_extension("db.seal")) {
+        Err(error) if error.kind() != ErrorKind::NotFound => panic!("{error}"),
+        _ => {}
+    }
+}
+
 /// Removes the database as README allows.
 fn without_database(home: &Path) {
-    let state = home.join(".local/state/longhaul");
-    for name in ["longhaul.db", "longhaul.db.seal"] {
-        fs::remove_file(state.join(name)).unwrap();
-    }
+    let database = home.join(".local/state/longhaul/longhaul.db");
+    without_seal(&database);
+    fs::remove_file(database).unwrap();
 }
 
 /// A daemon over archived threads whose transcripts are gone, after its database was lost.
@@ -161,7 +170,7 @@ async fn a_text_of_which_the_database_has_the_beginning_is_read_to_its_end() {
 
     // A kill while the text is folded leaves the same.
     let home = daemon.stopped().await;
-    fs::remove_file(database.with_extension("db.seal")).unwrap();
+    without_seal(&database);
     fs::write(&database, backup).unwrap();
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
     archived(&mut client).await;
@@ -190,4 +199,31 @@ async fn a_new_database_knows_no_forgotten_thread() {
     known(&mut client, &[OTHER]).await;
     let gone = ArchiveListParams { gone: Some(true), ..Default::default() };
     assert_eq!(client.call::<ArchiveList>(gone).await.unwrap().threads.len(), 0);
+}
+
+#[tokio::test]
+async fn a_new_database_knows_forks_whose_base_is_gone() {
+    for is_fork_gone in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let base = long(OTHER, "turbine", 300);
+        let mut fork = Rollout::forked(THREAD, &base, 700);
+        fork.message("user", "Go another way.").message("assistant", "I go another way.");
+        let (base, fork) = (base.write(home.path()), fork.write(home.path()));
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync(OTHER).await;
+        client.sync(THREAD).await;
+        archived(&mut client).await;
+        let before = readings(&mut client).await;
+        fs::remove_file(&base).unwrap();
+        if is_fork_gone {
+            fs::remove_file(&fork).unwrap();
+        }
+
+        let (_daemon, mut client) = after_the_loss(daemon.stopped().await).await;
+        known(&mut client, &[THREAD, OTHER]).await;
+        let joined = async { while history(&mut client, THREAD).await.0 != before.items {} };
+        soon("the fork's base", joined).await;
+        assert_eq!(readings(&mut client).await, before);
+        assert_eq!(client.status().await.warnings, [], "no base is missing");
+    }
 }

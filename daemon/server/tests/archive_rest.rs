@@ -99,6 +99,42 @@ async fn old_threads_are_deleted_unless_a_pin_or_a_receipt_names_them() {
 }
 
 #[tokio::test]
+async fn an_interrupted_deletion_of_old_threads_is_finished_at_the_next_start() {
+    let home = tempfile::tempdir().unwrap();
+    let config = "[archive]\nmax_age_days = 30\n";
+    let ids: Vec<String> = (0..2).map(numbered).collect();
+    long(&ids[0], "boiler", 60).write(home.path());
+    long(&ids[1], "piston", 60).write(home.path());
+    // Archived in one pass, and so in one pack.
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
+    client.sync(&ids[0]).await;
+    client.sync(&ids[1]).await;
+    client.compact(of_thread(&ids[1])).await;
+    let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, config).await;
+    archived(&mut client).await;
+    // Reading a loop of links is an I/O error: the text cannot be removed from the pack.
+    let found = packs(daemon.home.path());
+    for pack in &found {
+        fs::rename(pack, pack.with_extension("aside")).unwrap();
+        std::os::unix::fs::symlink(pack, pack).unwrap();
+    }
+    days_later(&daemon, 31).await;
+    let mut client = daemon.connect().await;
+    holds(&mut client, &[&ids[1]]).await;
+    let home = daemon.stopped().await;
+    for pack in &found {
+        fs::rename(pack.with_extension("aside"), pack).unwrap();
+    }
+    assert!(says(home.path(), "Repair the boiler."));
+
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
+    archived(&mut client).await;
+    assert!(!says(daemon.home.path(), "Repair the boiler."), "in no byte");
+    assert!(says(daemon.home.path(), "Repair the piston."));
+    holds(&mut client, &[&ids[1]]).await;
+}
+
+#[tokio::test]
 async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());

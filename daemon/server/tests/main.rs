@@ -9,6 +9,7 @@ mod archive_bounds;
 mod archive_damage;
 mod archive_forget;
 mod archive_lost;
+mod archive_readers;
 mod archive_rebuild;
 mod archive_redact;
 mod archive_reports;

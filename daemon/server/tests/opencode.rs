@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use longhaul_protocol::archive::{ArchiveList, ArchiveListParams};
 use longhaul_protocol::thread;
 use serde_json::{Value, json};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
-use sqlx::{ConnectOptions as _, SqliteConnection};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::archive::{archived, not_put_back};
+use crate::archive_lost::{after_the_loss, known};
 use crate::support::{Client, Daemon, of_thread, soon, text_at};
 
 const SESSION: &str = "ses_dfeef785fffe764aWSXJxl9lUf";
@@ -282,6 +284,55 @@ async fn a_deleted_session_continues_elsewhere() {
     archived(&mut client).await;
     fs::remove_dir_all(home_of(daemon.home.path()).join("storage")).unwrap();
     not_put_back(&daemon, (SESSION, &path), "Rename x to y in a.rs").await;
+}
+
+/// Sessions that were deleted are known again after the database of the daemon was lost.
+async fn known_without_the_database(daemon: Daemon, path: &Path) {
+    let (daemon, mut client) = after_the_loss(daemon.stopped().await).await;
+    known(&mut client, &[AGENT, SESSION]).await;
+    let gone = ArchiveListParams { gone: Some(true), ..Default::default() };
+    assert_eq!(client.call::<ArchiveList>(gone).await.unwrap().threads.len(), 2);
+    not_put_back(&daemon, (SESSION, path), "Rename x to y in a.rs").await;
+}
+
+#[tokio::test]
+async fn deleted_sessions_in_files_are_known_without_the_database() {
+    for deleted in ["storage", "storage/session/p1"] {
+        let home = tempfile::tempdir().unwrap();
+        write_files(home.path(), &begun());
+        let path = write_files(home.path(), &ended());
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync_file(&path).await;
+        client.sync(AGENT).await;
+        archived(&mut client).await;
+        fs::remove_dir_all(home_of(daemon.home.path()).join(deleted)).unwrap();
+        known_without_the_database(daemon, &path).await;
+    }
+}
+
+#[tokio::test]
+async fn deleted_sessions_in_a_database_are_known_without_the_database() {
+    for deleted in ["the database", "its rows"] {
+        let home = tempfile::tempdir().unwrap();
+        let mut database = Database::in_home(home.path()).await;
+        database.write(&begun()).await;
+        let path = database.write(&ended()).await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync_file(&path).await;
+        client.sync(AGENT).await;
+        archived(&mut client).await;
+        let gone = ArchiveListParams { gone: Some(true), ..Default::default() };
+        let gone = client.call::<ArchiveList>(gone).await.unwrap();
+        assert_eq!(gone.threads.len(), 0, "they are in the agent's database");
+        if deleted == "its rows" {
+            let delete = "DELETE FROM part; DELETE FROM message; DELETE FROM session;";
+            sqlx::raw_sql(delete).execute(&mut database.connection).await.unwrap();
+        } else {
+            database.connection.close().await.unwrap();
+            fs::remove_file(&database.path).unwrap();
+        }
+        known_without_the_database(daemon, &path).await;
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::WireError;
 use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams};
+use longhaul_protocol::compaction::{Run, RunParams, Strategy};
 use longhaul_protocol::message_history::{Append, AppendParams, Lookup, LookupParams};
 use longhaul_protocol::thread::{
     Search, SearchParams, ThreadForget, ThreadForgetParams, ThreadForgetResult, ThreadGet,
@@ -14,7 +15,8 @@ use longhaul_protocol::thread::{
 
 use crate::archive::{OTHER, THREAD, archived, listed, long, restore, says};
 use crate::memory::run_all;
-use crate::support::{Client, Daemon, message, of_thread, pause, soon};
+use crate::support::provider::{Answer, Provider};
+use crate::support::{Client, Daemon, eventually, message, of_thread, pause, soon};
 use crate::threads::{addition, append, close, open};
 
 /// Only the thread to forget has it.
@@ -172,4 +174,28 @@ async fn a_thread_restored_during_the_call_is_not_reported_as_forgotten() {
         Ok(_) => assert!(restored.is_err() && !path.exists(), "{restored:?}"),
         Err(error) => assert_eq!(error.kind(), ErrorKind::IllegalTransition, "{restored:?}"),
     }
+}
+
+#[tokio::test]
+async fn a_compaction_that_ends_after_its_thread_was_forgotten_is_not_recorded() {
+    let summary = Answer::says(&format!("The {WORD} is repaired."));
+    let provider = Provider::start(vec![Answer::Held(Box::new(summary))]).await;
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, WORD, 60).write(home.path());
+    let state = home.path().join(".local/state/longhaul");
+    let (daemon, mut client) = Daemon::with_client(home, &provider.config("")).await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    let mut other = daemon.connect().await;
+    let params = RunParams { strategy: Some(Strategy::Summary), ..of_thread(THREAD) };
+    let running = tokio::spawn(async move { other.call::<Run>(params).await });
+    eventually("the model is asked", || !provider.requests().is_empty()).await;
+    fs::remove_file(&path).unwrap();
+    forget(&mut client, THREAD).await.unwrap();
+    provider.release();
+    let refused = running.await.unwrap().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ThreadNotFound, "{refused:?}");
+    assert_eq!(client.compactions().await.len(), 0);
+    let _home = daemon.stopped().await;
+    assert_eq!(file_with(&state, &WORD[1..]), None);
 }

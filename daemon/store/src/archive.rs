@@ -154,13 +154,14 @@ pub struct ThreadAge {
     pub lived_ms: i64,
 }
 
-/// Tables that an older index does not have: the bounds under which texts were evicted, and the highest number of a pack
-/// that was removed. Not in `archive.sql`, since another version of the index would be rebuilt, and a rebuilt one has lost
+/// Tables that an older index does not have: the bounds under which texts were evicted, the highest number of a pack that
+/// was removed, and a row while evicted text may still be in packs. Not in `archive.sql`, since another version of the index would be rebuilt, and a rebuilt one has lost
 /// ages and evictions.
-const ADDED: [&str; 2] = [
+const ADDED: [&str; 3] = [
     "CREATE TABLE IF NOT EXISTS eviction_bounds (one INTEGER PRIMARY KEY CHECK (one = 1), \
      max_bytes INTEGER NOT NULL, max_age_ms INTEGER) STRICT",
     "CREATE TABLE IF NOT EXISTS last_pack (one INTEGER PRIMARY KEY CHECK (one = 1), pack INTEGER NOT NULL) STRICT",
+    "CREATE TABLE IF NOT EXISTS unfinished_eviction (one INTEGER PRIMARY KEY CHECK (one = 1)) STRICT",
 ];
 
 /// The packs that described the texts first. Not in `archive.sql`, for the same reason.
@@ -189,6 +190,17 @@ pub struct ArchiveTotals {
     pub damaged_packs: u64,
     /// Texts that were not redacted.
     pub plain_texts: u64,
+}
+
+/// Bytes of the index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexSpace {
+    /// Of pages that are not in use.
+    pub free: u64,
+    /// That an empty index takes, too.
+    pub fixed: u64,
+    /// That rows of texts and chunks take.
+    pub rows: u64,
 }
 
 impl ArchiveIndex {
@@ -223,6 +235,33 @@ impl ArchiveIndex {
     /// Bytes of the file, without its log.
     pub fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |meta| meta.len())
+    }
+
+    /// What the bytes of the file are used for.
+    pub async fn space(&self) -> Result<IndexSpace, StoreError> {
+        let row: (i64, i64, i64, i64) = sqlx::query_as(
+            "SELECT s.page_size, c.page_count, f.freelist_count, \
+             (SELECT count(*) + 1 FROM sqlite_schema WHERE rootpage > 0) \
+             FROM pragma_page_size s, pragma_page_count c, pragma_freelist_count f",
+        )
+        .fetch_one(self.pools.reader())
+        .await
+        .map_err(|error| self.pools.classify(error))?;
+        let (page, pages, free, roots) = row;
+        let bytes = |pages: i64| (page * pages.max(0)).cast_unsigned();
+        let free = free.min(pages);
+        Ok(IndexSpace {
+            free: bytes(free),
+            fixed: bytes(roots.min(pages - free)),
+            rows: bytes(pages - free - roots),
+        })
+    }
+
+    /// Gives the free pages back to the disk: rewrites the file.
+    pub async fn shrink(&self) -> Result<(), StoreError> {
+        let rewriting = sqlx::query("VACUUM").execute(self.pools.writer()).await;
+        rewriting.map_err(|error| self.pools.classify(error))?;
+        self.scrub().await
     }
 
     /// Stores packs with their chunks, and the pieces of texts, in one transaction that is on disk when this returns. An

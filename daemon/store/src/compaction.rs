@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
 use crate::job::fenced;
-use crate::pool::Connections;
+use crate::pool::{Connections, Pools};
 use crate::row::{get, unsigned};
 
 macro_rules! insertion {
@@ -86,7 +86,7 @@ pub struct CompactionTable(pub(crate) Connections);
 
 impl CompactionTable {
     /// Stores a compaction unless its id exists. With a `fence`, only while its run owns the job.
-    /// Fails with `Fenced` if the run lost its job.
+    /// Fails with `Fenced` if the run lost its job, and with `Erased` if its thread was erased.
     pub async fn insert(
         &self,
         row: &CompactionRow,
@@ -96,12 +96,13 @@ impl CompactionTable {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let Some(fence) = fence else {
-            // A single statement is its own transaction: one call instead of three.
-            insert(row, body, KEPT_FIRST).execute(pools.writer()).await.map_err(classify)?;
-            return pools.sync().await;
+            return store(row, body, KEPT_FIRST, &pools).await;
         };
         let mut transaction = pools.begin().await?;
         fenced(&mut transaction, Some(fence), &pools).await?;
+        if let Some(thread_id) = &row.thread_id {
+            pools.not_erased(&mut transaction, thread_id).await?;
+        }
         insert(row, body, KEPT_FIRST).execute(&mut *transaction).await.map_err(classify)?;
         pools.commit_durably(transaction).await
     }
@@ -112,10 +113,7 @@ impl CompactionTable {
         row: &CompactionRow,
         body: &CompactionBody,
     ) -> Result<(), StoreError> {
-        let pools = self.0.pools();
-        let written = insert(row, body, KEPT_LAST).execute(pools.writer()).await;
-        written.map_err(|error| pools.classify(error))?;
-        pools.sync().await
+        store(row, body, KEPT_LAST, &self.0.pools()).await
     }
 
     /// Looks up a compaction.
@@ -261,6 +259,24 @@ impl CompactionTable {
 /// The two ways to store a row whose id exists.
 const KEPT_FIRST: &str = insertion!("INSERT", " ON CONFLICT (compaction_id) DO NOTHING");
 const KEPT_LAST: &str = insertion!("INSERT OR REPLACE", "");
+
+/// Stores a row durably unless its thread was erased. A single statement is its own transaction: one call instead of three.
+async fn store(
+    row: &CompactionRow,
+    body: &CompactionBody,
+    statement: &'static str,
+    pools: &Pools,
+) -> Result<(), StoreError> {
+    let classify = |error| pools.classify(error);
+    {
+        let mut writer = pools.writer().acquire().await.map_err(classify)?;
+        if let Some(thread_id) = &row.thread_id {
+            pools.not_erased(&mut writer, thread_id).await?;
+        }
+        insert(row, body, statement).execute(&mut *writer).await.map_err(classify)?;
+    }
+    pools.sync().await
+}
 
 fn insert<'q>(
     row: &'q CompactionRow,

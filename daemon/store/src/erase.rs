@@ -42,6 +42,8 @@ impl ThreadEraser {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
+        // From now on, what is under way cannot store it; if this fails, it is still stored, and may be written to.
+        pools.erased.add(thread_id);
         for statement in STATEMENTS {
             let statement = sqlx::query(statement).bind(thread_id);
             statement.execute(&mut *transaction).await.map_err(classify)?;

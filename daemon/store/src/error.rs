@@ -51,6 +51,9 @@ pub enum StoreError {
     /// The run no longer owns its job; nothing was stored.
     #[error("nothing was stored: {0}")]
     Fenced(longhaul_core::job::LeaseLost),
+    /// The thread was erased in the meantime; nothing was stored.
+    #[error("nothing was stored: the thread {thread_id} was forgotten")]
+    Erased { thread_id: String },
     #[error("the database {path} is closed")]
     Closed { path: PathBuf },
     /// Anything else: a bug in this program.
@@ -67,6 +70,7 @@ impl StoreError {
             | Self::Corrupt { .. }
             | Self::SchemaTooNew { .. }
             | Self::Access { .. }
+            | Self::Erased { .. }
             | Self::Closed { .. }
             | Self::Internal { .. } => RetryClass::Never,
         }

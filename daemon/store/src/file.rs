@@ -104,6 +104,8 @@ pub struct FileState {
     pub file_id: FileId,
     pub path: String,
     pub is_gone: bool,
+    /// Whether it is the current file of its thread.
+    pub is_current: bool,
     pub mtime_ns: i64,
     pub generation: u64,
     pub offset: u64,
@@ -151,8 +153,9 @@ impl FileTable {
     pub async fn states_after(&self, last: FileId) -> Result<Vec<FileState>, StoreError> {
         let pools = self.0.pools();
         sqlx::query(
-            "SELECT file_id, path, gone_at_ms IS NOT NULL AS is_gone, mtime_ns, generation, offset, next_seq \
-             FROM source_file WHERE file_id > ?1 ORDER BY file_id LIMIT ?2",
+            "SELECT file_id, path, gone_at_ms IS NOT NULL AS is_gone, mtime_ns, generation, offset, next_seq, \
+             file_id IS (SELECT t.file_id FROM thread AS t WHERE t.thread_id = source_file.thread_id) \
+             AS is_current FROM source_file WHERE file_id > ?1 ORDER BY file_id LIMIT ?2",
         )
         .bind(last.0)
         .bind(FILES_AT_ONCE)
@@ -240,6 +243,7 @@ fn file_state(row: &SqliteRow) -> Result<FileState, sqlx::Error> {
         file_id: FileId(get(row, "file_id")?),
         path: get(row, "path")?,
         is_gone: get(row, "is_gone")?,
+        is_current: get(row, "is_current")?,
         mtime_ns: get(row, "mtime_ns")?,
         generation: unsigned(row, "generation")?,
         offset: unsigned(row, "offset")?,

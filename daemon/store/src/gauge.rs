@@ -28,6 +28,7 @@ impl GaugeTable {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
+        pools.not_erased(&mut transaction, thread_id).await?;
         sqlx::query(
             "INSERT INTO agent_gauge (thread_id, at_ms, body) VALUES (?1, ?2, ?3) \
              ON CONFLICT (thread_id) DO UPDATE SET at_ms = excluded.at_ms, body = excluded.body",

@@ -58,7 +58,7 @@ impl JobTable {
         let found = read(&mut transaction, key).await.map_err(classify)?;
         let (changed, answer) = decide(found.clone());
         if let Some(job) = changed {
-            write(&mut transaction, &job, found.as_ref()).await.map_err(classify)?;
+            write(&mut transaction, &job, found.as_ref(), &pools).await?;
             transaction.commit().await.map_err(classify)?;
         }
         Ok(answer)
@@ -95,7 +95,7 @@ impl JobTable {
         let changes = !changed.is_empty();
         for job in changed {
             let before = jobs.iter().find(|before| before.key == job.key);
-            write(&mut transaction, &job, before).await.map_err(classify)?;
+            write(&mut transaction, &job, before, &pools).await?;
         }
         if changes {
             transaction.commit().await.map_err(classify)?;
@@ -191,7 +191,7 @@ pub(crate) async fn fenced(
     if let (Some(rules), Some(job)) = (fence.finishes, job) {
         let done = job::finish(job.clone(), &fence.token, &rules, &fence.now);
         let done = done.map_err(StoreError::Fenced)?;
-        write(connection, &done, Some(&job)).await.map_err(classify)?;
+        write(connection, &done, Some(&job), pools).await?;
     }
     Ok(())
 }
@@ -213,13 +213,34 @@ fn decoded(row: &sqlx::sqlite::SqliteRow) -> Option<Job> {
         .ok()
 }
 
-/// Stores a job, and an event if its state or epoch changed.
+/// Stores a job, and an event if its state or epoch changed. Fails with `Erased` if a new one names an erased thread.
 async fn write(
     connection: &mut SqliteConnection,
     job: &Job,
     before: Option<&Job>,
+    pools: &Pools,
+) -> Result<(), StoreError> {
+    let classify = |error| pools.classify(error);
+    let body = serde_json::to_string(job).map_err(|error| sqlx::Error::Encode(error.into()));
+    let body = body.map_err(classify)?;
+    if before.is_none() {
+        let names = |thread_id: &str| {
+            job.key.subject == thread_id || job.payload.contains(&format!("\"{thread_id}\""))
+        };
+        let erased = pools.erased.find(connection, names).await.map_err(classify)?;
+        if let Some(thread_id) = erased {
+            return Err(StoreError::Erased { thread_id });
+        }
+    }
+    write_row(connection, job, before, &body).await.map_err(classify)
+}
+
+async fn write_row(
+    connection: &mut SqliteConnection,
+    job: &Job,
+    before: Option<&Job>,
+    body: &str,
 ) -> Result<(), sqlx::Error> {
-    let body = serde_json::to_string(job).map_err(|error| sqlx::Error::Encode(error.into()))?;
     sqlx::query(
         "INSERT OR REPLACE INTO job (kind, subject, state, priority, updated_ms, body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

@@ -39,6 +39,7 @@ mod compaction;
 mod current;
 mod descriptor;
 mod erase;
+mod erased;
 mod error;
 mod file;
 mod gauge;
@@ -66,7 +67,7 @@ mod wal;
 pub use age::AgeTable;
 pub use archive::{
     ArchiveIndex, ArchivePackTable, ArchiveThreadTable, ArchiveTotals, ArchiveTranscriptTable,
-    ArchivedPart, ArchivedTranscript, LIVED_UNKNOWN, NewPack, NewPiece, PackRow, Piece,
+    ArchivedPart, ArchivedTranscript, IndexSpace, LIVED_UNKNOWN, NewPack, NewPiece, PackRow, Piece,
     REPLACED_MAX, SOURCE_BYTES_UNKNOWN, SupersededText, ThreadAge,
 };
 pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};

@@ -116,16 +116,25 @@ impl ModelTable {
         transaction.commit().await.map_err(classify)
     }
 
-    /// Caches an answer and deletes the oldest beyond [`ANSWERS_MAX`].
+    /// The number of erasures of threads so far. Each deletes all answers.
+    pub fn erasures(&self) -> u64 {
+        self.0.pools().erased.count()
+    }
+
+    /// Caches the answer to a request that was made after `erasures`, and deletes the oldest beyond [`ANSWERS_MAX`]. After
+    /// another erasure nothing is stored: the answer may quote that thread.
     pub async fn answer_put(
         &self,
-        digest: &str,
+        (digest, erasures): (&str, u64),
         created_at_ms: i64,
         body: &[u8],
     ) -> Result<(), StoreError> {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
+        if pools.erased.count() != erasures {
+            return Ok(());
+        }
         sqlx::query(
             "INSERT OR REPLACE INTO model_answer (digest, created_at_ms, body) VALUES (?1, ?2, ?3)",
         )

@@ -85,6 +85,7 @@ impl PolicyTable {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
+        pools.not_erased(&mut transaction, thread_id).await?;
         let row = sqlx::query("SELECT body FROM policy_watcher WHERE thread_id = ?1")
             .bind(thread_id)
             .fetch_optional(&mut *transaction)

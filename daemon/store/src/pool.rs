@@ -15,10 +15,11 @@ use std::time::Duration;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Connection, Sqlite, Transaction};
+use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::MutexGuard;
 
 use crate::descriptor;
+use crate::erased::Erased;
 use crate::error::{StoreError, primary_code};
 use crate::path::with_suffix;
 use crate::seal;
@@ -68,7 +69,8 @@ impl Connections {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn replace(&self, pools: Pools) {
+    pub(crate) fn replace(&self, mut pools: Pools) {
+        pools.erased = self.pools().erased;
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = pools;
     }
 }
@@ -77,6 +79,7 @@ impl Connections {
 #[derive(Debug, Clone)]
 pub(crate) struct Pools {
     pub(crate) path: PathBuf,
+    pub(crate) erased: Erased,
     writer: SqlitePool,
     reader: SqlitePool,
     log: Log,
@@ -119,6 +122,7 @@ impl Pools {
         let log = Log::keep(keeping, path, &writer);
         Ok(Self {
             path: path.to_owned(),
+            erased: Erased::default(),
             writer,
             reader,
             log,
@@ -133,6 +137,19 @@ impl Pools {
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
         self.log.note();
         self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.classify(error))
+    }
+
+    /// Checks, with the writing connection, that a thread was not erased while the work that writes now was under way.
+    pub(crate) async fn not_erased(
+        &self,
+        connection: &mut SqliteConnection,
+        thread_id: &str,
+    ) -> Result<(), StoreError> {
+        let found = self.erased.find(connection, |erased| erased == thread_id).await;
+        match found.map_err(|error| self.classify(error))? {
+            Some(thread_id) => Err(StoreError::Erased { thread_id }),
+            None => Ok(()),
+        }
     }
 
     /// Commits data that cannot be rebuilt from the transcripts: it is on disk when this returns. Other writers do not
@@ -297,7 +314,7 @@ fn is_readonly(error: &sqlx::Error) -> bool {
 ///
 /// SQLite itself rolls back a transaction if a write fails badly (full disk, broken device). The driver does not
 /// notice: its own ROLLBACK fails, and it could not begin another transaction on this connection.
-fn is_fresh(connection: &sqlx::SqliteConnection) -> bool {
+fn is_fresh(connection: &SqliteConnection) -> bool {
     !connection.is_in_transaction()
 }
 

@@ -105,6 +105,14 @@ impl SessionDatabase {
         self.read(async |connection, file| states(connection, file, Selection::All).await).await
     }
 
+    /// The ids of all sessions.
+    pub async fn ids(&self) -> Result<Vec<String>, StoreError> {
+        let ids = async |connection: &mut SqliteConnection, _| {
+            sqlx::query_scalar("SELECT id FROM session").fetch_all(connection).await
+        };
+        self.read(ids).await
+    }
+
     /// The most recently changed sessions.
     pub async fn recent(&self) -> Result<Vec<SessionState>, StoreError> {
         self.read(async |connection, file| states(connection, file, Selection::Recent).await).await

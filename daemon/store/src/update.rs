@@ -60,6 +60,7 @@ impl UpdateTable {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
+        pools.not_erased(&mut transaction, thread_id).await?;
         let inserted: Option<(i64,)> = sqlx::query_as(
             "INSERT INTO semantic_update (thread_id, seq, created_at_ms, body) \
              SELECT ?1, ?2, ?3, ?4 WHERE ?5 = \

@@ -5,6 +5,7 @@ mod archive;
 mod commit;
 mod crash;
 mod damage;
+mod erase;
 mod job;
 mod lists;
 mod memory;

@@ -39,12 +39,12 @@ async fn the_newest_answers_are_kept() {
     for n in 0..i64::from(ANSWERS_MAX) + 3 {
         store
             .models
-            .answer_put(&format!("d{n}"), n, format!("answer {n}").as_bytes())
+            .answer_put((&format!("d{n}"), 0), n, format!("answer {n}").as_bytes())
             .await
             .unwrap();
     }
     assert_eq!(store.models.answer_get("d2").await.unwrap(), None);
     assert_eq!(store.models.answer_get("d3").await.unwrap().as_deref(), Some(&b"answer 3"[..]));
-    store.models.answer_put("d3", 99, b"again").await.unwrap();
+    store.models.answer_put(("d3", 0), 99, b"again").await.unwrap();
     assert_eq!(store.models.answer_get("d3").await.unwrap().as_deref(), Some(&b"again"[..]));
 }

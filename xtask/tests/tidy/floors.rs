@@ -125,7 +125,7 @@ const SERVER: &[Floor] = &[
 
 /// The store, lowest first.
 const STORE: &[Floor] = &[
-    &["current", "descriptor", "error", "path"],
+    &["current", "descriptor", "erased", "error", "path"],
     &["row", "seal"],
     &["wal"],
     &["pool"],

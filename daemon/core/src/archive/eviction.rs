@@ -48,6 +48,16 @@ impl Bounds {
     }
 }
 
+/// Adds to each group its share of `bytes`, which other files need for it: its entries in the index.
+pub fn share(chunks: &mut [ChunkGroup], bytes: u64) {
+    let total: u128 = chunks.iter().map(|group| u128::from(group.bytes)).sum();
+    for group in chunks {
+        let share = u128::from(bytes) * u128::from(group.bytes);
+        let share = share.checked_div(total).and_then(|share| u64::try_from(share).ok());
+        group.bytes = group.bytes.saturating_add(share.unwrap_or(0));
+    }
+}
+
 /// Selects threads to evict from an archive of these chunks and `fixed` other bytes, which no eviction frees: first all over
 /// the maximum age that have neither a receipt nor a pin, then the oldest until the rest fits: those with receipts after all
 /// others, those with pins last. A thread whose chunks are all in use by threads that stay is evicted only for its age.
@@ -143,6 +153,19 @@ mod tests {
     /// The threads that use some chunks, and the bytes of these.
     fn group(threads: &[&str], bytes: u64) -> ChunkGroup {
         ChunkGroup { threads: threads.iter().map(|id| (*id).to_owned()).collect(), bytes }
+    }
+
+    #[test]
+    fn other_bytes_are_shared_by_the_chunks_that_need_them() {
+        let mut chunks = [group(&["a"], 300), group(&["b", "c"], 100), group(&["d"], 0)];
+        share(&mut chunks, 40);
+        assert_eq!(chunks.map(|group| group.bytes), [330, 110, 0]);
+        let mut none = [group(&["a"], 0)];
+        share(&mut none, 40);
+        assert_eq!(none[0].bytes, 0);
+        let mut huge = [group(&["a"], u64::MAX)];
+        share(&mut huge, u64::MAX);
+        assert_eq!(huge[0].bytes, u64::MAX);
     }
 
     /// Plans for threads with 100 bytes each.

@@ -25,7 +25,7 @@ use crate::archive::ArchivedText;
 use crate::discovery::catalogue::KnownFile;
 use crate::discovery::names::thread_of_name;
 use crate::discovery::plan::Job;
-use crate::transcript::{Content, Fallback, Line, Piece, Pieces, Transcript};
+use crate::transcript::{Content, Fallback, Line, Piece, Pieces, Presence, Transcript};
 
 /// Context of the reading thread.
 struct Reading<'a> {
@@ -110,7 +110,7 @@ fn catch_up_archived(reading: &Reading<'_>, job: &Job, generation: u64) -> io::R
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Unchanged),
         other => other?,
     };
-    if path.exists() {
+    if !Presence::default().is_gone(path) {
         return Ok(Outcome::Unchanged);
     }
     if let Some(row) = transcript.archived_text().map(ArchivedText::transcript) {
@@ -227,7 +227,8 @@ impl<'a> Pass<'a> {
         let limits = &reading.shared.limits;
         let lineage = Lineage {
             catalogue: &reading.shared.catalogue,
-            archive: None,
+            archive: reading.shared.archive.as_ref(),
+            asked: None,
             line_bytes_max: limits.line_bytes_max,
             visited: vec![self.job.path.clone().into()],
         };

@@ -38,10 +38,7 @@ async fn store(shared: &Shared, batch: Batch) -> Result<(), StoreError> {
         let is_new = shared.catalogue.stored(file, done.file_id);
         shared.progress.add_bytes(bytes);
         let Some(thread_id) = &file.thread_id else { continue };
-        // Followers read transcripts, which this one is not any more.
-        if file.gone_at_ms.is_none() {
-            shared.events.file_stored(&file.path);
-        }
+        shared.events.file_stored(&file.path);
         shared.folds.replace(thread_id, done, &file.cursor, fold);
         if done.is_current {
             shared.events.thread_updated(&ThreadUpdated {

@@ -94,9 +94,10 @@ impl Folding {
 /// Finds the file that a file continues.
 pub(crate) struct Lineage<'a> {
     pub(crate) catalogue: &'a Catalogue,
-    /// Source of the lines of a transcript that is gone or unreadable, and the requested file, which the catalogue does
-    /// not list if it is gone. `None` while ingesting.
-    pub(crate) archive: Option<(&'a Arc<Archive>, &'a FileRow)>,
+    /// Has the lines of a transcript that is gone or unreadable.
+    pub(crate) archive: Option<&'a Arc<Archive>>,
+    /// The requested file, which the catalogue does not list if it is gone. `None` while ingesting: then the file is open.
+    pub(crate) asked: Option<&'a FileRow>,
     pub(crate) line_bytes_max: usize,
     /// The files being folded, from the requested one to its ancestors.
     pub(crate) visited: Vec<PathBuf>,
@@ -132,8 +133,8 @@ pub(crate) struct FoldAtLimit {
 }
 
 impl Lineage<'_> {
-    /// The state at the cut that `base` names, or at `limit` if that is earlier; `None` if no transcript reaches
-    /// the cut.
+    /// The state at the cut that `base` names, or at `limit` if that is earlier; `None` if no transcript and no archived
+    /// text reaches the cut.
     fn base_fold(&self, base: &HistoryBase, limit: Limit) -> Option<Fold> {
         if self.visited.len() >= DEPTH_MAX {
             return None;
@@ -157,14 +158,49 @@ impl Lineage<'_> {
                 }
             }
         }
-        reaching
+        reaching.or_else(|| self.archived_fold(&base.thread_id, cut))
+    }
+
+    /// The state at a cut of a thread whose transcript is gone.
+    fn archived_fold(&self, thread_id: &str, cut: Limit) -> Option<Fold> {
+        let texts = self.archive?.texts_of_thread(thread_id).unwrap_or_else(|error| {
+            tracing::debug!(thread_id, %error, "base of a fork cannot be found in the archive");
+            Vec::new()
+        });
+        texts
+            .into_iter()
+            .find_map(|text| {
+                let row = text.transcript();
+                let (source, path) = (row.source, PathBuf::from(&row.path));
+                if self.visited.contains(&path) {
+                    return None;
+                }
+                // Replaced secrets move the bytes, not the lines.
+                let cut = match row.is_redacted {
+                    true => Limit { byte_end: u64::MAX, ..cut },
+                    false => cut,
+                };
+                let transcript = Transcript::of_archived(source, text);
+                let reached = self.beyond(&path).fold_text(&transcript, source, cut);
+                reached.unwrap_or_else(|error| {
+                    tracing::debug!(path = %path.display(), %error, "base of a fork is unreadable");
+                    None
+                })
+            })
+            .map(|reached| reached.fold)
+    }
+
+    /// For the transcript at `path`, which is being folded, too.
+    fn beyond(&self, path: &Path) -> Self {
+        let mut visited = self.visited.clone();
+        visited.push(PathBuf::from(path));
+        Self { visited, ..*self }
     }
 
     fn fallback(&self, path: &Path) -> Option<Fallback> {
-        let (archive, asked) = self.archive?;
-        let archive = Arc::clone(archive);
-        if Path::new(&asked.path) == path {
-            return Some(Fallback { archive, generation: asked.cursor.generation });
+        let archive = Arc::clone(self.archive?);
+        if let Some(asked) = self.asked.filter(|asked| Path::new(&asked.path) == path) {
+            return Some(Fallback::of(archive, asked));
         }
         let entries = self.catalogue.lock();
         let generation = entries.get(path.to_str()?)?.known.as_ref()?.cursor.generation;
@@ -180,10 +216,7 @@ impl Lineage<'_> {
         source: Source,
         limit: Limit,
     ) -> io::Result<Option<FoldAtLimit>> {
-        let mut visited = self.visited.clone();
-        visited.push(PathBuf::from(path));
-        let lineage = Lineage { visited, ..*self };
-        let fallback = self.fallback(path);
+        let (lineage, fallback) = (self.beyond(path), self.fallback(path));
         Transcript::read_or_archived(source, path, fallback.as_ref(), |transcript| {
             lineage.fold_text(transcript, source, limit)
         })

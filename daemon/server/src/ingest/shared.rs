@@ -113,7 +113,8 @@ impl Shared {
         let folded = tokio::task::spawn_blocking(move || {
             let lineage = Lineage {
                 catalogue: &shared.catalogue,
-                archive: shared.archive.as_ref().map(|archive| (archive, &asked)),
+                archive: shared.archive.as_ref(),
+                asked: Some(&asked),
                 line_bytes_max: shared.limits.line_bytes_max,
                 visited: Vec::new(),
             };

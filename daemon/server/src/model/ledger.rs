@@ -184,8 +184,14 @@ impl Ledger {
         }
     }
 
-    /// Stores an answer. If that fails, only the next run pays again.
-    pub(super) async fn keep_answer(&self, digest: &str, answer: &Answer) {
+    /// The erasures of threads before a request.
+    pub(super) fn erasures(&self) -> u64 {
+        self.models.erasures()
+    }
+
+    /// Stores an answer to a request with this digest, made after this many erasures. If that fails, only the next run pays
+    /// again.
+    pub(super) async fn keep_answer(&self, digest: (&str, u64), answer: &Answer) {
         let kept = StoredAnswer { text: answer.text.clone(), items: answer.items.clone() };
         let Ok(body) = serde_json::to_vec(&kept) else { return };
         let now_ms = self.clock.now_ms();

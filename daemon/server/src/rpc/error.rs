@@ -345,6 +345,9 @@ impl From<StoreError> for Failure {
                 (ErrorKind::PermissionDenied, "the database cannot be used")
             }
             StoreError::Fenced(_) => (ErrorKind::LeaseLost, "the run no longer owns its job"),
+            StoreError::Erased { .. } => {
+                (ErrorKind::ThreadNotFound, "the thread was forgotten in the meantime")
+            }
             StoreError::Closed { .. } => {
                 (ErrorKind::Draining, "the daemon is stopping, or replacing a damaged database")
             }

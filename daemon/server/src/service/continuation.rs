@@ -164,7 +164,7 @@ impl Continuations {
     async fn first_line(&self, file: &FileRow) -> Result<Option<String>, ServiceError> {
         let (source, path) = (file.source, PathBuf::from(&file.path));
         let archive = Arc::clone(&self.archive);
-        let fallback = Fallback { archive, generation: file.cursor.generation };
+        let fallback = Fallback::of(archive, file);
         let read = move || -> io::Result<Option<String>> {
             Transcript::read_or_archived(source, &path, Some(&fallback), |transcript| {
                 let mut line = Vec::new();

@@ -7,6 +7,9 @@
 //! thread must not be archived again), memory (likewise), the search index, prompts, databases that were moved aside, and
 //! the rows of the database last. No step needs the rows that an earlier one deleted, and the list of forgotten threads
 //! knows the id: so after an error or a crash the same call finishes the work.
+//!
+//! Work on the thread may be under way. A pass of ingestion and a batch of the indexer end before their step; memory
+//! excludes the thread; whatever else ends later, such as a compaction, is refused by the store.
 
 use std::sync::Arc;
 
@@ -56,7 +59,8 @@ impl Forgetting {
     /// during the call; or a step fails, and another call continues.
     pub async fn forget(&self, named: &str) -> Result<ForgottenThread, ServiceError> {
         let Followers { ingest, archive, full_text, notes } = &self.followers;
-        let index = full_text.index().ok_or(ServiceError::IndexNotOpen)?;
+        // Before anything is erased.
+        full_text.index().ok_or(ServiceError::IndexNotOpen)?;
         let thread_id = archive.known_thread(named).await?;
         // A transcript may have been moved. No pass that began before this still runs, and could store the thread again.
         ingest.scan().await?;
@@ -70,7 +74,7 @@ impl Forgetting {
         // It may have been restored since.
         has_no_transcript(ingest, &thread_id)?;
         notes.erase(&Exclusion::Thread(thread_id.clone())).await?;
-        index.erase_thread(&thread_id).await?;
+        full_text.erase_thread(&thread_id).await?;
         let prompts = self.prompts.erase(&thread_id).await?;
         self.database.remove_aside()?;
         let compactions = self.eraser.erase(&thread_id).await?;

@@ -1,7 +1,7 @@
 //! `thread/search`: finds items by their words.
 //!
 //! The index returns matching items, newest first and bounded; the core ranks them; the best are read from
-//! their transcripts, verified, redacted, and shown with the words around the match. Items that changed on
+//! their transcripts or the archive, verified, redacted, and shown with the words around the match. Items that changed on
 //! disk since they were indexed are omitted.
 
 mod full_text;
@@ -30,8 +30,9 @@ use longhaul_core::tokens;
 use longhaul_store::{FileRow, FileTable, IndexedFile, Match, PageTable, SearchIndex};
 
 use super::error::ServiceError;
+use crate::archive::Archive;
 use crate::clock::Clock;
-use crate::transcript::LineReader;
+use crate::transcript::{Fallback, LineReader};
 use loose::partial_matches;
 use rare::rarest;
 
@@ -76,6 +77,7 @@ pub struct Hit {
 pub struct Searcher {
     pub(super) files: FileTable,
     pub(super) pages: PageTable,
+    pub(super) archive: Arc<Archive>,
     pub(super) full_text: Arc<FullText>,
     pub(super) clock: Clock,
 }
@@ -132,9 +134,10 @@ impl Searcher {
             if places.is_empty() && ranked.len() == 0 {
                 break;
             }
-            let query = query.clone();
+            let (query, archive) = (query.clone(), Arc::clone(&self.archive));
             let shown = tokio::task::spawn_blocking(move || {
-                places.into_iter().filter_map(|place| place.show(&query)).collect::<Vec<_>>()
+                let shown = places.into_iter().filter_map(|place| place.show(&query, &archive));
+                shown.collect::<Vec<_>>()
             });
             for hit in shown.await? {
                 tokens += tokens::of_text(&hit.snippet.text);
@@ -203,14 +206,15 @@ struct FoundRow {
 
 impl FoundRow {
     /// Reads the item; `None` if it changed since it was indexed.
-    fn show(self, query: &Query) -> Option<Hit> {
+    fn show(self, query: &Query, archive: &Arc<Archive>) -> Option<Hit> {
         let path = PathBuf::from(&self.file.path);
         let is_packed = path.extension().is_some_and(|extension| extension == "zst");
         let snippet = match is_packed && self.row.offset > UNPACKED_BYTES_MAX {
             true => snippet(&self.row.excerpt, query),
             false => {
-                let line =
-                    LineReader::open(self.file.source, &path, None).ok()?.read(&self.row).ok()?;
+                let fallback = Some(Fallback::of(Arc::clone(archive), &self.file));
+                let mut lines = LineReader::open(self.file.source, &path, fallback).ok()?;
+                let line = lines.read(&self.row).ok()?;
                 let searched = item::read(self.file.source, self.row.kind, &line)?;
                 if searched.digest() != self.ranked.candidate.digest {
                     return None;

@@ -68,7 +68,8 @@ pub(super) fn start(
     let full_text = {
         let _entered = indexing.enter();
         let (files, pages) = (store.files.clone(), store.pages.clone());
-        FullText::start(&config.state_dir, files, pages, ingest.clone(), progress)
+        let readers = (ingest.clone(), Arc::clone(&archive));
+        FullText::start(&config.state_dir, files, pages, readers, progress)
     };
     let facts = EvictionFacts {
         age: AgeClock { table: store.age.clone(), clock: deps.clock.clone() },

@@ -244,6 +244,7 @@ impl Wiring {
         let searcher = Searcher {
             files: self.store.files.clone(),
             pages: self.store.pages.clone(),
+            archive: self.archive.archive().clone(),
             full_text: full_text.clone(),
             clock: self.clock.clone(),
         };

@@ -2,28 +2,38 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use longhaul_core::fold::Place;
 use longhaul_store::FileRow;
 
 use super::lines::LINE_BYTES_MAX;
-use super::open::Transcript;
+use super::open::{Fallback, Transcript};
 use super::piece::{Content, Piece};
 use super::pieces::Pieces;
+use crate::archive::Archive;
 
-/// Passes the stored lines of a transcript to `see`, in order, until it returns false; skips lines over the bound.
+/// Passes the stored lines of a transcript, or of its archived text if it cannot be opened, to `see`, in order, until it returns false; skips lines over the bound.
 /// Returns the line after the last stored one.
 ///
 /// Lines of a transcript that this one continues are not included: they are another thread's.
 ///
 /// # Errors
 /// The transcript cannot be read. One that was truncated since ends early.
-pub fn each_line(file: &FileRow, mut see: impl FnMut(Place, &[u8]) -> bool) -> io::Result<u64> {
-    let transcript = Transcript::open(file.source, Path::new(&file.path))?;
+pub fn each_line(
+    file: &FileRow,
+    archive: &Arc<Archive>,
+    mut see: impl FnMut(Place, &[u8]) -> bool,
+) -> io::Result<u64> {
+    let fallback = Fallback::of(Arc::clone(archive), file);
+    let path = Path::new(&file.path);
+    let transcript = Transcript::open_or_archived(file.source, path, &fallback)?;
     let mut pieces = Pieces::of(&transcript, 0, LINE_BYTES_MAX)?;
     let base = file.head.as_ref().and_then(|head| head.history_base.as_ref());
     let mut line = base.map_or(0, |base| base.end_ordinal_exclusive);
-    let is_stored = |offset: u64| transcript.is_document() || offset < file.cursor.offset;
+    // The archive has stored lines only, maybe at other offsets.
+    let is_whole = transcript.is_document() || transcript.archived_text().is_some();
+    let is_stored = |offset: u64| is_whole || offset < file.cursor.offset;
     loop {
         match pieces.next()? {
             Piece::Line(found) if is_stored(found.offset) => {

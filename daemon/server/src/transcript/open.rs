@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use longhaul_core::rollout::source::{Assembly, Layout, TranscriptPlace};
 use longhaul_core::thread::Source;
-use longhaul_store::FileStat;
+use longhaul_store::{FileRow, FileStat};
 use zstd::stream::read::Decoder;
 
 use super::file::{ASSEMBLED_BYTES_MAX, too_large};
@@ -52,6 +52,13 @@ pub struct Fallback {
     pub generation: u64,
 }
 
+impl Fallback {
+    /// What the archive has of a file.
+    pub fn of(archive: Arc<Archive>, file: &FileRow) -> Self {
+        Self { archive, generation: file.cursor.generation }
+    }
+}
+
 /// The text of a transcript, from some offset.
 pub(crate) enum Text {
     Plain(Arc<File>),
@@ -81,6 +88,16 @@ impl Transcript {
         }
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
         Ok(Self { stat, compressed, layout, medium: Medium::File(Arc::new(file)) })
+    }
+
+    /// Opens a transcript; if that fails, its archived text. Blocking, on a thread of the runtime.
+    pub(super) fn open_or_archived(
+        source: Source,
+        path: &Path,
+        fallback: &Fallback,
+    ) -> io::Result<Self> {
+        Self::open(source, path)
+            .or_else(|error| Self::archived(source, path, fallback).map_err(|_| error))
     }
 
     /// Reads a transcript with `read`; if that fails, or it cannot be opened, its archived text. Blocking, on a thread of

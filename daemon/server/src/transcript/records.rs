@@ -11,6 +11,7 @@ use std::sync::Arc;
 use longhaul_core::rollout::records::{RecordStorage, Records, SessionRecords};
 use longhaul_store::FileStat;
 
+pub(super) use database::ids_of;
 pub(crate) use database::{database_of, sessions_of};
 pub(crate) use folders::{messages_folder, session_of};
 

@@ -82,11 +82,16 @@ impl ArchiveThreadTable {
     }
 
     /// Removes the texts of threads to keep `bounds`. Records these and the size of the texts, so that they are archived
-    /// again only after they grow, or under wider bounds.
+    /// again only after they grow, or under wider bounds. Their chunks stay in the packs until
+    /// [`ArchiveThreadTable::finish_eviction`] is called.
     pub async fn evict(&self, threads: &[String], bounds: Bounds) -> Result<(), StoreError> {
         let classify = |error| self.0.classify(error);
         let mut transaction = self.0.begin().await?;
         put_bounds(&mut transaction, bounds).await.map_err(classify)?;
+        sqlx::query("INSERT OR IGNORE INTO unfinished_eviction (one) VALUES (1)")
+            .execute(&mut *transaction)
+            .await
+            .map_err(classify)?;
         for thread in threads {
             for sql in [
                 "INSERT OR REPLACE INTO evicted (path, source_bytes) \
@@ -97,6 +102,19 @@ impl ArchiveThreadTable {
             }
         }
         transaction.commit().await.map_err(classify)
+    }
+
+    /// Whether packs may have text of evicted threads.
+    pub async fn is_eviction_unfinished(&self) -> Result<bool, StoreError> {
+        let row =
+            sqlx::query("SELECT one FROM unfinished_eviction").fetch_optional(self.0.reader());
+        Ok(row.await.map_err(|error| self.0.classify(error))?.is_some())
+    }
+
+    /// Records that no pack has text of evicted threads any more.
+    pub async fn finish_eviction(&self) -> Result<(), StoreError> {
+        let deleting = sqlx::query("DELETE FROM unfinished_eviction").execute(self.0.writer());
+        deleting.await.map(drop).map_err(|error| self.0.classify(error))
     }
 
     /// The bounds of the last eviction or readmission.

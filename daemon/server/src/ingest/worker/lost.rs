@@ -1,4 +1,5 @@
-//! Finds archived texts of transcripts that are gone, of which the store has nothing: it is new, or from a backup.
+//! Finds archived texts of transcripts that are gone, of which the store has nothing: it is new, or from a backup. Forks
+//! that exist are folded again on top of such a text.
 //!
 //! Only looks while nothing else is to be read, at a page of the archive's index at a time. A text is folded like a
 //! transcript, and its file is stored as gone from its first batch on. So an interrupted pass leaves a gone file that ends
@@ -16,6 +17,7 @@ use crate::archive::{Archive, ForgottenThreads};
 use crate::discovery::plan::Job;
 use crate::discovery::scan::Root;
 use crate::ingest::batch::PassEnd;
+use crate::transcript::Presence;
 
 /// Progress of the search.
 #[derive(Debug, Default)]
@@ -42,6 +44,9 @@ impl Worker {
         if is_queued || !self.shared.is_listed() {
             return;
         }
+        if self.lost.compared == Some(0) {
+            self.rejoin_forks().await;
+        }
         while let Some(compared) = self.lost.compared
             && self.lost.jobs.is_empty()
             && !self.shared.stop.load(Ordering::Relaxed)
@@ -52,6 +57,41 @@ impl Worker {
                     // Retried after the next listing.
                     tracing::warn!(%error, "cannot compare the archive with the store");
                     return;
+                }
+            }
+        }
+    }
+
+    /// Queues the forks that were folded without their base because it is gone, and could not be read while the index was
+    /// closed.
+    async fn rejoin_forks(&mut self) {
+        let Some(index) = self.shared.archive.as_ref().and_then(|archive| archive.index()) else {
+            return;
+        };
+        let forks: Vec<(Job, Box<str>)> = {
+            let entries = self.shared.catalogue.lock();
+            let forks = entries.iter().filter_map(|(path, entry)| {
+                let known = entry.known.as_ref().filter(|known| known.is_missing_base())?;
+                let job = Job {
+                    path: entry.listed.map(|_| path.to_string())?,
+                    source: entry.source,
+                    archived: entry.archived,
+                    restart: true,
+                    moved_from: None,
+                    archived_text: None,
+                };
+                Some((job, known.base_thread.clone()?))
+            });
+            forks.collect()
+        };
+        for (job, base) in forks {
+            match index.transcripts.of_thread(&base).await {
+                Ok(texts) => {
+                    let has_base = texts.iter().any(|text| text.path != job.path);
+                    self.hinted.extend(has_base.then_some(job));
+                }
+                Err(error) => {
+                    return tracing::warn!(%error, "cannot find the bases of forks in the archive");
                 }
             }
         }
@@ -114,9 +154,9 @@ impl Worker {
         let looking = move || {
             let forgotten = ForgottenThreads::read(&folder)
                 .map_err(|error| StoreError::Access { path: folder, detail: error.to_string() })?;
+            let mut presence = Presence::default();
             texts.retain(|text| {
-                !forgotten.has(&text.thread_id)
-                    && matches!(Path::new(&text.path).try_exists(), Ok(false))
+                !forgotten.has(&text.thread_id) && presence.is_gone(Path::new(&text.path))
             });
             Ok(texts)
         };

@@ -1,12 +1,13 @@
 //! Keeps the archive within its bounds.
 //!
-//! The plan counts the space in use, not the space on disk: an eviction frees the latter only when the packs are rewritten. If
-//! that fails, it is repeated, and evicts nothing more.
+//! The plan counts the space in use, not the space on disk: an eviction frees the latter only when the packs are rewritten, and
+//! the index, of which each chunk counts as using a share. If that fails or is interrupted, it is repeated, and evicts
+//! nothing more.
 
 use std::collections::HashSet;
 
 use longhaul_core::archive::eviction::{self, Bounds, EvictionCandidate};
-use longhaul_store::{ArchiveIndex, CompactionTable, ThreadAge, UpdateTable};
+use longhaul_store::{ArchiveIndex, CompactionTable, IndexSpace, ThreadAge, UpdateTable};
 
 use super::shared::ArchiveShared;
 use super::upkeep;
@@ -14,6 +15,13 @@ use crate::service::age::AgeClock;
 use crate::service::error::ServiceError;
 
 const DAY_MS: i64 = 86_400_000;
+
+/// The index is rewritten without its free pages if these are more than this part of the others: it is read and written
+/// as a whole for that.
+const FREE_PART: u64 = 4;
+
+/// Maximum plans in one pass; the next pass goes on.
+const ROUNDS_MAX: usize = 4;
 
 /// What the store says about the threads that may be evicted.
 pub(in crate::service) struct EvictionFacts {
@@ -65,18 +73,59 @@ async fn evict(
     index: &ArchiveIndex,
     facts: &EvictionFacts,
 ) -> Result<(), ServiceError> {
-    let bounds @ Bounds { max_bytes, max_age_ms } = bounds(shared);
-    let is_over = index.totals().await?.bytes + index.bytes() > max_bytes;
-    if !is_over && max_age_ms.is_none() {
-        return Ok(());
+    // The records of evicted texts take space, too.
+    for _ in 0..ROUNDS_MAX {
+        if !evict_planned(shared, index, facts).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Evicts the threads that exceed the bounds as planned; returns whether there were any.
+async fn evict_planned(
+    shared: &ArchiveShared,
+    index: &ArchiveIndex,
+    facts: &EvictionFacts,
+) -> Result<bool, ServiceError> {
+    let bounds = bounds(shared);
+    let is_over = index.totals().await?.bytes + index.bytes() > bounds.max_bytes;
+    let going = due(index, facts, bounds, is_over).await?;
+    if !going.is_empty() {
+        tracing::info!(
+            threads = going.len(),
+            "the archive exceeds its bounds: deleting old threads"
+        );
+        index.threads.evict(&going, bounds).await?;
+    }
+    // An earlier eviction may have been interrupted.
+    if !is_over && !index.threads.is_eviction_unfinished().await? {
+        return Ok(false);
+    }
+    index.packs.sweep().await?;
+    upkeep::rewrite(shared, index, upkeep::is_reclaimable).await?;
+    index.threads.finish_eviction().await?;
+    shrink(index, is_over).await?;
+    Ok(!going.is_empty())
+}
+
+/// The threads that exceed the bounds.
+async fn due(
+    index: &ArchiveIndex,
+    facts: &EvictionFacts,
+    bounds: Bounds,
+    is_over: bool,
+) -> Result<Vec<String>, ServiceError> {
+    if !is_over && bounds.max_age_ms.is_none() {
+        return Ok(Vec::new());
     }
     let lived_ms = facts.age.lived_ms().await?;
     index.threads.begin_ages(lived_ms).await?;
     let ages = index.threads.ages().await?;
     let age_ms = |thread: &ThreadAge| lived_ms.saturating_sub(thread.lived_ms);
-    let is_any_old = ages.iter().any(|thread| max_age_ms.is_some_and(|max| age_ms(thread) > max));
-    if !is_over && !is_any_old {
-        return Ok(());
+    let is_old = |thread: &ThreadAge| bounds.max_age_ms.is_some_and(|max| age_ms(thread) > max);
+    if !is_over && !ages.iter().any(is_old) {
+        return Ok(Vec::new());
     }
     let receipts: HashSet<String> = facts.compactions.threads().await?.into_iter().collect();
     let pins: HashSet<String> = facts.updates.pinned_threads().await?.into_iter().collect();
@@ -87,25 +136,22 @@ async fn evict(
         age_ms: age_ms(&thread),
         thread_id: thread.thread_id,
     });
-    let chunks = index.threads.chunk_groups().await?;
-    let going = eviction::plan(threads.collect(), &chunks, fixed_bytes(index).await?, bounds);
-    if going.is_empty() && !is_over {
-        return Ok(());
-    }
-    if !going.is_empty() {
-        tracing::info!(
-            threads = going.len(),
-            "the archive exceeds its bounds: deleting old threads"
-        );
-        index.threads.evict(&going, bounds).await?;
-    }
-    index.packs.sweep().await?;
-    upkeep::rewrite(shared, index, upkeep::is_reclaimable).await
-}
-
-/// Bytes that no eviction frees: of the index, and of packs whose chunks are unknown.
-async fn fixed_bytes(index: &ArchiveIndex) -> Result<u64, ServiceError> {
+    let (mut chunks, space) = (index.threads.chunk_groups().await?, index.space().await?);
+    eviction::share(&mut chunks, space.rows);
     let packs = index.packs.all().await?;
     let unknown = packs.iter().filter(|pack| pack.text_bytes == 0).map(|pack| pack.bytes);
-    Ok(index.bytes() + unknown.sum::<u64>())
+    let fixed = space.fixed + unknown.sum::<u64>();
+    Ok(eviction::plan(threads.collect(), &chunks, fixed, bounds))
+}
+
+/// Gives back the pages of the index that an eviction freed, if they are many or the archive is too large with them.
+async fn shrink(index: &ArchiveIndex, is_over: bool) -> Result<(), ServiceError> {
+    let IndexSpace { free, fixed, rows } = index.space().await?;
+    if free == 0 || !is_over && free < (fixed + rows) / FREE_PART {
+        return Ok(());
+    }
+    if let Err(error) = index.shrink().await {
+        tracing::warn!(%error, "cannot shrink the archive's index");
+    }
+    Ok(())
 }

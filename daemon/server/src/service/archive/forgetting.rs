@@ -13,6 +13,7 @@ use super::shared::ArchiveShared;
 use super::upkeep;
 use crate::archive::{ForgottenThreads, contents_of_pack};
 use crate::service::error::ServiceError;
+use crate::transcript::Presence;
 
 /// What was erased of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,10 @@ pub(super) async fn forget(
     index.transcripts.remove(&ids).await?;
     index.threads.drop_evicted(&files).await?;
     erase(shared, index, was_begun).await?;
-    let is_any = move || files.iter().any(|path| Path::new(path).exists());
+    let is_any = move || {
+        let mut presence = Presence::default();
+        files.iter().any(|path| !presence.is_gone(Path::new(path)))
+    };
     let is_only_copy = bytes > 0 && !tokio::task::spawn_blocking(is_any).await?;
     Ok(ErasedText { bytes, is_only_copy })
 }

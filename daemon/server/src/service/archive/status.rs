@@ -12,6 +12,7 @@ use super::shared::ArchiveShared;
 use super::upkeep;
 use crate::archive::{Archive, ArchivedReader, ArchivedText};
 use crate::service::error::ServiceError;
+use crate::transcript::Presence;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveWork {
@@ -118,9 +119,11 @@ impl ArchiveKeeper {
         rows.retain(|row| row.generation >= 0);
         rows.sort_by(|a, b| b.updated_ms.cmp(&a.updated_ms).then_with(|| a.path.cmp(&b.path)));
         let looking = move || {
-            let is_gone = |row: &ArchivedTranscript| !Path::new(&row.path).exists();
-            let look =
-                |row| ArchivedThread { is_gone: is_gone(&row), title: None, transcript: row };
+            let mut presence = Presence::default();
+            let look = |transcript: ArchivedTranscript| {
+                let is_gone = presence.is_gone(Path::new(&transcript.path));
+                ArchivedThread { is_gone, title: None, transcript }
+            };
             rows.into_iter().map(look).collect()
         };
         Ok(tokio::task::spawn_blocking(looking).await?)
@@ -187,7 +190,10 @@ async fn is_whole(
 /// Counts the evicted texts whose transcripts exist.
 async fn count_evicted(index: &ArchiveIndex) -> Result<u64, ServiceError> {
     let evicted = index.threads.evicted().await?;
-    let count = move || evicted.iter().filter(|(path, _)| Path::new(path).exists()).count() as u64;
+    let count = move || {
+        let mut presence = Presence::default();
+        evicted.iter().filter(|(path, _)| !presence.is_gone(Path::new(path))).count() as u64
+    };
     Ok(tokio::task::spawn_blocking(count).await?)
 }
 
@@ -199,8 +205,9 @@ async fn count_gone(index: &ArchiveIndex) -> Result<u64, ServiceError> {
         let Some(row) = rows.last() else { return Ok(gone) };
         last = row.0;
         let looking = move || {
+            let mut presence = Presence::default();
             let current = rows.iter().filter(|(_, _, generation, _)| *generation >= 0);
-            current.filter(|(_, path, ..)| !Path::new(path).exists()).count() as u64
+            current.filter(|(_, path, ..)| presence.is_gone(Path::new(path))).count() as u64
         };
         gone += tokio::task::spawn_blocking(looking).await?;
     }

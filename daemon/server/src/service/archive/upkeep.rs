@@ -11,6 +11,7 @@ use super::repair;
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use crate::archive::{PackError, PackWriter, check_pack, chunks_of_pack, next_pack};
 use crate::service::error::ServiceError;
+use crate::transcript::Presence;
 
 /// Upper limits of the weight of small packs, by size class. Packs of one class are merged.
 const SMALL_WEIGHTS: [u64; 3] = [BATCH_BYTES / 64, BATCH_BYTES / 8, BATCH_BYTES / 2];
@@ -301,12 +302,16 @@ async fn on_damage(
     for pack in packs.iter().filter(|pack| shared.archive.pack(**pack) == path) {
         index.packs.record_check(*pack, shared.clock.now_ms(), false).await?;
         repair::replace_chunks(shared, index, *pack).await?;
-        for row in index.transcripts.in_pack(*pack).await? {
-            if row.generation >= 0 && Path::new(&row.path).exists() {
-                // Its transcript has other chunks now, so archive it again beside the old text.
-                index.transcripts.replace(&row).await?;
-                shared.hints.hint(&row.path);
-            }
+        let mut rows = index.transcripts.in_pack(*pack).await?;
+        let existing = move || {
+            let mut presence = Presence::default();
+            rows.retain(|row| row.generation >= 0 && !presence.is_gone(Path::new(&row.path)));
+            rows
+        };
+        for row in tokio::task::spawn_blocking(existing).await? {
+            // Its transcript has other chunks now, so archive it again beside the old text.
+            index.transcripts.replace(&row).await?;
+            shared.hints.hint(&row.path);
         }
         if index.packs.all().await?.iter().any(|row| row.pack == *pack && is_replaced(row)) {
             rewrite_group(shared, index, &[*pack]).await?;

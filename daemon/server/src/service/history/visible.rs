@@ -259,7 +259,7 @@ impl Histories {
     }
 
     fn fallback(&self, file: &FileRow) -> Fallback {
-        Fallback { archive: Arc::clone(&self.archive), generation: file.cursor.generation }
+        Fallback::of(Arc::clone(&self.archive), file)
     }
 
     /// The first object on a line.

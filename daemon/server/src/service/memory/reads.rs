@@ -10,11 +10,13 @@ use longhaul_store::{ExtractionTable, ThreadTable};
 
 use super::citations::Citations;
 use super::publications::Publications;
+use crate::archive::Archive;
 use crate::service::error::ServiceError;
 use crate::transcript::each_line;
 
 pub struct ReadCounter {
     pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) archive: Arc<Archive>,
     pub(in crate::service) extractions: ExtractionTable,
     pub(in crate::service) publications: Arc<Publications>,
     pub(in crate::service) citations: Arc<Citations>,
@@ -33,17 +35,17 @@ impl ReadCounter {
     async fn find(&self, thread_id: &str) -> Result<Vec<String>, ServiceError> {
         let Some(row) = self.threads.get(thread_id).await? else { return Ok(Vec::new()) };
         let from_seq = self.extractions.get(thread_id).await?.map_or(0, |row| row.next_seq);
-        if row.file.gone_at_ms.is_some() || from_seq >= row.file.cursor.next_seq {
+        if from_seq >= row.file.cursor.next_seq {
             return Ok(Vec::new());
         }
         let cwd = row.file.head.as_ref().and_then(|head| head.cwd.clone());
         let mut log =
             ReadLog::new(row.file.source, cwd, self.publications.folder().roots(), from_seq);
         let (path, running) = (row.file.path.clone(), Arc::new(()));
-        let wanted = Arc::downgrade(&running);
+        let (wanted, archive) = (Arc::downgrade(&running), Arc::clone(&self.archive));
         let reading = tokio::task::spawn_blocking(move || {
             // Stops when the caller is dropped: the job was taken back.
-            each_line(&row.file, |place, line| {
+            each_line(&row.file, &archive, |place, line| {
                 log.line(place, line);
                 wanted.strong_count() > 0
             })?;

@@ -1,6 +1,7 @@
 //! Finds the threads that are due for extraction, and why others are not.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use longhaul_core::memory::Engine;
 use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
@@ -12,6 +13,7 @@ use longhaul_store::{
 
 use super::project::project_or_folder;
 use super::thread_reader::EXTRACT_VERSION;
+use crate::archive::{Archive, ArchivedFiles};
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::service::error::ServiceError;
@@ -60,6 +62,7 @@ pub struct SkippedThreads {
 
 pub struct Scanner {
     pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) archive: Arc<Archive>,
     pub(in crate::service) extractions: ExtractionTable,
     pub(in crate::service) notes: NoteTable,
     pub(in crate::service) config: Live,
@@ -86,7 +89,13 @@ impl Scanner {
         };
         let engine = *self.config.now().memory.engine;
         let now_ms = self.clock.steady_ms();
-        let eligibility = Eligibility { scope, rules, engine, marks, excluded, outside, now_ms };
+        // Until the index is open, deleted threads wait.
+        let archived = self.archive.files().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot list the archive for memory");
+            None
+        });
+        let eligibility =
+            Eligibility { scope, rules, engine, marks, excluded, outside, archived, now_ms };
         let mut scan = Scan::default();
         if let Some(thread_id) = &scope.thread_id {
             let row = self.threads.get(thread_id).await?;
@@ -129,6 +138,7 @@ struct Eligibility<'a> {
     excluded: HashSet<Exclusion>,
     /// Threads that used text from outside, if such are skipped.
     outside: HashSet<String>,
+    archived: Option<ArchivedFiles>,
     now_ms: i64,
 }
 
@@ -140,8 +150,11 @@ impl Eligibility<'_> {
                 scan.skipped.entry(reason).or_insert(SkippedThreads { reason, text, threads: 0 });
             skipped.threads += 1;
         };
-        if row.file.gone_at_ms.is_some() {
-            skip("gone", "its transcript is gone".to_owned());
+        let file = &row.file;
+        let is_archived =
+            |archived: &ArchivedFiles| archived.has(&file.path, file.cursor.generation);
+        if file.gone_at_ms.is_some() && !self.archived.as_ref().is_some_and(is_archived) {
+            skip("gone", "its transcript is gone, and not in the archive".to_owned());
             return;
         }
         let Some(facts) = self.facts(row) else {

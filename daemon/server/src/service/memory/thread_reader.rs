@@ -13,6 +13,7 @@ use longhaul_store::{ExtractionRow, FileRow, ThreadRow, ThreadTable};
 use super::project::project_of;
 use super::publications::Publications;
 use super::reads::ReadCounter;
+use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::service::error::ServiceError;
 use crate::transcript::each_line;
@@ -32,16 +33,26 @@ pub(super) struct ThreadReading {
 
 pub struct ThreadReader {
     pub(in crate::service) threads: ThreadTable,
+    pub(in crate::service) archive: Arc<Archive>,
     pub(in crate::service) publications: Arc<Publications>,
     pub(in crate::service) reads: ReadCounter,
     pub(in crate::service) clock: Clock,
 }
 
 impl ThreadReader {
+    /// A thread whose transcript exists or is archived.
     pub(super) async fn thread(&self, thread_id: &str) -> Result<ThreadRow, ServiceError> {
         let missing = || ServiceError::ThreadNotFound(thread_id.to_owned());
         let row = self.threads.get(thread_id).await?.ok_or_else(missing)?;
-        if row.file.gone_at_ms.is_some() { Err(missing()) } else { Ok(row) }
+        if row.file.gone_at_ms.is_none() {
+            return Ok(row);
+        }
+        let index = self.archive.index().ok_or(ServiceError::IndexNotOpen)?;
+        let generation = i64::try_from(row.file.cursor.generation).unwrap_or(i64::MAX);
+        match index.transcripts.get(&row.file.path, generation).await? {
+            Some(_) => Ok(row),
+            None => Err(missing()),
+        }
     }
 
     /// Reads the first `lines` of a thread. With `question_tokens`, the question for a model is collected, too.
@@ -56,13 +67,14 @@ impl ThreadReader {
         let stop = StopOnDrop(Arc::default());
         let stopped = Arc::clone(&stop.0);
         let (path, thread_id) = (row.file.path.clone(), row.thread_id.clone());
+        let archive = Arc::clone(&self.archive);
         let reading = tokio::task::spawn_blocking(move || {
             let file = row.file;
             let thread = thread_ref(row.thread_id, &file);
             let mut collector =
                 question_tokens.map(|tokens| Collector::new(thread.clone(), own.clone(), tokens));
             let mut extractor = Extractor::new(thread, own);
-            let next_seq = each_line(&file, |place, line| {
+            let next_seq = each_line(&file, &archive, |place, line| {
                 if place.line >= lines {
                     return false;
                 }

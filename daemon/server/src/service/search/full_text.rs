@@ -9,13 +9,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::indexer::Indexer;
 use super::progress::IndexProgress;
+use crate::archive::Archive;
 use crate::ingest::Ingest;
+use crate::service::error::ServiceError;
 
 /// Name of the index in the state folder.
 const INDEX: &str = "search.db";
 
 pub struct FullText {
     index: Arc<OnceLock<SearchIndex>>,
+    turn: Arc<tokio::sync::Mutex<()>>,
     pub(in crate::service) progress: Arc<IndexProgress>,
     cancel: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
@@ -27,9 +30,10 @@ impl FullText {
         state_dir: &Path,
         files: FileTable,
         pages: PageTable,
-        ingest: Arc<Ingest>,
+        (ingest, archive): (Arc<Ingest>, Arc<Archive>),
         progress: Arc<IndexProgress>,
     ) -> Self {
+        let turn = Arc::<tokio::sync::Mutex<()>>::default();
         let (index, cancel) = (Arc::<OnceLock<SearchIndex>>::default(), CancellationToken::new());
         // Until it has checked the files, the index must not count as complete.
         progress.hint_all();
@@ -39,16 +43,28 @@ impl FullText {
             files,
             pages,
             ingest,
+            archive,
+            turn: Arc::clone(&turn),
             progress: Arc::clone(&progress),
             cancel: cancel.clone(),
         };
         let task = Mutex::new(Some(tokio::spawn(indexer.run())));
-        Self { index, progress, cancel, task }
+        Self { index, turn, progress, cancel, task }
     }
 
     /// The index, once it is open.
     pub fn index(&self) -> Option<&SearchIndex> {
         self.index.get()
+    }
+
+    /// Deletes the words of a thread, also those of a batch that is being read.
+    ///
+    /// # Errors
+    /// The index is not open yet, or cannot be written.
+    pub async fn erase_thread(&self, thread_id: &str) -> Result<(), ServiceError> {
+        let index = self.index().ok_or(ServiceError::IndexNotOpen)?;
+        let _turn = self.turn.lock().await;
+        Ok(index.erase_thread(thread_id).await?)
     }
 
     /// Stops after the current batch.

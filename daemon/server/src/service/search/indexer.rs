@@ -10,8 +10,9 @@
 //! *Steps* for a file: compare the index's cursor with the store. If the line before it has changed (another
 //! generation, a replaced file), drop the file and start again. Take the index rows after the cursor, read their
 //! lines from the transcript, verify their digests, redact them, split them into words, and store them together
-//! with the cursor. Drop a deleted file, unless another file of the thread has the same lines (it was compressed
-//! or moved): that one replaces it.
+//! with the cursor. A deleted file stays, and is read from the archive, as long as that has it and no other file of
+//! the thread exists. Otherwise drop it, unless another file of the thread has the same lines (it was compressed or
+//! moved): that one replaces it.
 //!
 //! *A crash* before a batch is stored: it is read again. After: the cursor is past it. *Damage*: the index is
 //! deleted and rebuilt, as it is for the job `reindex`. A full disk is retried with growing pauses.
@@ -23,14 +24,17 @@ use std::time::Duration;
 
 use longhaul_core::digest::Digest128;
 use longhaul_store::{
-    FileId, FileRow, FileTable, IndexPart, IndexedFile, PageTable, SearchIndex, StoreError,
+    FileId, FileRow, FileState, FileTable, IndexPart, IndexedFile, PageTable, SearchIndex,
+    StoreError,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::progress::IndexProgress;
 use super::reading::{self, Read};
+use crate::archive::{Archive, ArchivedFiles};
 use crate::ingest::Ingest;
+use crate::transcript::Fallback;
 
 /// Bytes of words per batch: the work lost in a crash, and about half the memory used.
 const BATCH_BYTES: usize = 1 << 20;
@@ -62,6 +66,9 @@ pub(super) struct Indexer {
     pub(super) files: FileTable,
     pub(super) pages: PageTable,
     pub(super) ingest: Arc<Ingest>,
+    pub(super) archive: Arc<Archive>,
+    /// Locked for a batch: `thread/forget` must not erase a thread while its words are read.
+    pub(super) turn: Arc<tokio::sync::Mutex<()>>,
     pub(super) progress: Arc<IndexProgress>,
     pub(super) cancel: CancellationToken,
 }
@@ -73,6 +80,8 @@ struct Work {
     /// Files that may have to be removed from the index; checked after all others.
     lost: Vec<IndexedFile>,
     looked_through: Option<Instant>,
+    /// Deleted transcripts are not queued yet, because the archive's index is not open.
+    awaits_archive: bool,
 }
 
 impl Indexer {
@@ -123,11 +132,16 @@ impl Indexer {
             self.take_hints(&index, &mut work).await?;
             self.progress.set_behind(work.queue.len());
             let began = Instant::now();
-            if !self.step(&index, &mut work).await? {
+            let is_busy = {
+                let _turn = self.turn.lock().await;
+                self.step(&index, &mut work).await?
+            };
+            if !is_busy {
                 self.progress.set_idle();
                 tokio::select! {
                     () = self.cancel.cancelled() => return Ok(()),
                     () = self.progress.arrived() => {}
+                    () = self.archive.opened(), if work.awaits_archive => self.progress.hint_all(),
                 }
                 continue;
             }
@@ -190,6 +204,7 @@ impl Indexer {
 
     /// Queues all files of which the store has more than the index, or different content.
     async fn look_through(&self, index: &SearchIndex, work: &mut Work) -> Result<(), StoreError> {
+        let archived = self.archived_files(work).await;
         let (mut known, mut last) = (HashMap::new(), 0);
         loop {
             let files = index.files_after(last).await?;
@@ -203,14 +218,20 @@ impl Indexer {
             let files = self.files.states_after(last).await?;
             let Some(file) = files.last() else { break };
             last = file.file_id;
-            for file in files.iter().filter(|file| !file.is_gone) {
+            let is_archived = |file: &FileState| {
+                archived.as_ref().is_none_or(|files| files.has(&file.path, file.generation))
+            };
+            let is_there =
+                |file: &&FileState| !file.is_gone || (file.is_current && is_archived(file));
+            for file in files.iter().filter(is_there) {
                 let is_behind = match known.remove(&path_hash(&file.path)) {
                     Some((generation, next_seq)) => {
                         generation != file.generation || next_seq < file.next_seq
                     }
                     None => file.next_seq > 0,
                 };
-                behind.extend(is_behind.then_some((file.mtime_ns, file.file_id)));
+                let can_read = !file.is_gone || archived.is_some();
+                behind.extend((is_behind && can_read).then_some((file.mtime_ns, file.file_id)));
             }
         }
         // Newest first.
@@ -223,6 +244,15 @@ impl Indexer {
         Ok(())
     }
 
+    /// What the archive has of deleted transcripts; `None` if that is not known now, and nothing of them is dropped.
+    async fn archived_files(&self, work: &mut Work) -> Option<ArchivedFiles> {
+        let files = self.archive.files().await.inspect_err(|error| {
+            tracing::warn!(%error, "cannot list the archive for the index");
+        });
+        work.awaits_archive = matches!(files, Ok(None));
+        files.ok().flatten()
+    }
+
     /// Words of the next files, up to the limits of a batch.
     async fn batch(
         &self,
@@ -233,9 +263,6 @@ impl Indexer {
         while bytes < BATCH_BYTES && parts.len() < BATCH_FILES {
             let Some(number) = work.queue.pop_front() else { break };
             let Some(row) = self.files.get(number).await? else { continue };
-            if row.gone_at_ms.is_some() {
-                continue;
-            }
             let cursor = self.cursor(index, &row, work).await?;
             let Some(read) = self.read(&row, cursor, BATCH_BYTES - bytes).await? else { continue };
             bytes += read.bytes;
@@ -310,8 +337,9 @@ impl Indexer {
                 IndexPart { file: IndexedFile { next_seq: end, ..cursor }, items: Vec::new() };
             return Ok((end > from).then_some(Read { part, bytes: 0, is_whole: true }));
         };
-        let read =
-            tokio::task::spawn_blocking(move || reading::read(cursor, &rows, bytes_max)).await;
+        let fallback = Fallback::of(Arc::clone(&self.archive), row);
+        let read = move || reading::read(cursor, &rows, fallback, bytes_max);
+        let read = tokio::task::spawn_blocking(read).await;
         let failed = match read {
             Ok(Ok(mut read)) => {
                 let reached = read.part.file.next_seq;

@@ -7,7 +7,7 @@ use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_core::search::{item, word};
 use longhaul_store::{IndexItem, IndexPart, IndexedFile};
 
-use crate::transcript::{LineError, LineReader};
+use crate::transcript::{Fallback, LineError, LineReader};
 
 /// Longest line that is indexed; longer ones hold images and data.
 const LINE_BYTES_MAX: u64 = 4 << 20;
@@ -23,8 +23,13 @@ pub(super) struct Read {
 /// Reads the items of `rows`, which follow the cursor of `file`, up to about `bytes_max` bytes of words.
 ///
 /// Stops at a line that does not match its row: the file has changed, and ingestion will report it.
-pub(super) fn read(mut file: IndexedFile, rows: &[ItemRow], bytes_max: usize) -> io::Result<Read> {
-    let mut lines = LineReader::open(file.source, Path::new(&file.path), None)?;
+pub(super) fn read(
+    mut file: IndexedFile,
+    rows: &[ItemRow],
+    fallback: Fallback,
+    bytes_max: usize,
+) -> io::Result<Read> {
+    let mut lines = LineReader::open(file.source, Path::new(&file.path), Some(fallback))?;
     let (mut items, mut bytes, mut is_whole) = (Vec::new(), 0, true);
     for row in rows {
         if bytes >= bytes_max {

@@ -58,7 +58,7 @@ pub(super) async fn items(
 
 /// Reads the time on each row's line; `None` if the line cannot be read.
 fn dated(file: &FileRow, archive: Arc<Archive>, rows: Vec<ItemRow>) -> Vec<(ItemRow, Option<i64>)> {
-    let fallback = Some(Fallback { archive, generation: file.cursor.generation });
+    let fallback = Some(Fallback::of(archive, file));
     let mut lines = LineReader::open(file.source, Path::new(&file.path), fallback).ok();
     let mut at_ms = |row: &ItemRow| {
         let line = lines.as_mut()?.read(row).ok()?;

@@ -33,6 +33,7 @@ impl Wiring {
         let publications = Arc::new(publications);
         let scanner = Arc::new(Scanner {
             threads: store.threads.clone(),
+            archive: self.archive.archive().clone(),
             extractions: store.extractions.clone(),
             notes: store.notes.clone(),
             config: config.clone(),
@@ -145,9 +146,11 @@ impl Wiring {
         let Self { store, .. } = self;
         let reader = ThreadReader {
             threads: store.threads.clone(),
+            archive: self.archive.archive().clone(),
             publications: publications.clone(),
             reads: ReadCounter {
                 threads: store.threads.clone(),
+                archive: self.archive.archive().clone(),
                 extractions: store.extractions.clone(),
                 publications: publications.clone(),
                 citations: citations.clone(),

@@ -1,5 +1,6 @@
 //! Sessions in database rows. A session's path is the database's path followed by the session id.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,11 @@ pub(crate) fn sessions_of(path: &Path, is_recent: bool) -> io::Result<Vec<Sessio
         true => wait(database.recent()),
         false => wait(database.sessions()),
     }
+}
+
+/// The ids of a database's sessions.
+pub(in crate::transcript) fn ids_of(path: &Path) -> io::Result<HashSet<String>> {
+    Ok(wait(SessionDatabase::at(path).ids())?.into_iter().collect())
 }
 
 pub(super) fn stat(path: &Path) -> io::Result<Option<FileStat>> {

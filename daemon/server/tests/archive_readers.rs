@@ -1,0 +1,98 @@
+//! Search and memory read threads whose transcripts are gone from the archive.
+
+use std::fs;
+use std::path::Path;
+
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::thread::{IndexState, Search, SearchParams};
+
+use crate::archive::{OTHER, THREAD, archived, long, noticed};
+use crate::archive_lost::{after_the_loss, known};
+use crate::memory::{APP, FIRST, OFF, RULE, assert_run, daemon_with, run_all, summary};
+use crate::support::{Client, Daemon, files_under, soon};
+
+/// Waits until the index has everything.
+async fn indexed(client: &mut Client) {
+    let idle = async { while client.status().await.search.state != IndexState::Idle {} };
+    soon("the index has everything", idle).await;
+}
+
+async fn hits(client: &mut Client, query: &str) -> usize {
+    let params = SearchParams { query: query.into(), ..Default::default() };
+    match client.call::<Search>(params).await {
+        Ok(found) => found.hits.len(),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::StoreBusy, "its index is not open yet: {error:?}");
+            0
+        }
+    }
+}
+
+async fn is_found(client: &mut Client, query: &str) {
+    soon("the deleted thread is found", async { while hits(client, query).await == 0 {} }).await;
+}
+
+fn without_index(home: &Path) {
+    let state = home.join(".local/state/longhaul");
+    for name in ["search.db", "search.db.seal", "search.db-wal", "search.db-shm"] {
+        fs::remove_file(state.join(name)).ok();
+    }
+}
+
+#[tokio::test]
+async fn a_rebuilt_index_has_deleted_threads_that_are_archived() {
+    for is_database_lost in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let path = long(THREAD, "turbine", 12).write(home.path());
+        long(OTHER, "compressor", 3).write(home.path());
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync(THREAD).await;
+        client.sync(OTHER).await;
+        archived(&mut client).await;
+        fs::remove_file(&path).unwrap();
+        noticed(&mut client, THREAD).await;
+        let home = daemon.stopped().await;
+        without_index(home.path());
+        let (_daemon, mut client) = match is_database_lost {
+            true => after_the_loss(home).await,
+            false => Daemon::with_client(home, "").await,
+        };
+        known(&mut client, &[THREAD, OTHER]).await;
+        is_found(&mut client, "turbine").await;
+        indexed(&mut client).await;
+        assert!(hits(&mut client, "\"Round 11 of the turbine\"").await > 0);
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_thread_that_is_not_archived_leaves_the_index() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 3).write(home.path());
+    let other = long(OTHER, "compressor", 3).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
+    client.sync(THREAD).await;
+    client.sync(OTHER).await;
+    is_found(&mut client, "turbine").await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let (daemon, mut client) =
+        Daemon::with_client(daemon.stopped().await, "[archive]\nenabled = false\n").await;
+    let dropped = async { while client.status().await.search.items > 10 {} };
+    soon("the deleted thread is dropped", dropped).await;
+    assert_eq!(hits(&mut client, "turbine").await, 0);
+    assert!(other.exists() && hits(&mut client, "compressor").await > 0);
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn memory_reads_a_thread_that_was_deleted_before_it_was_read() {
+    let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
+    archived(&mut client).await;
+    for (path, _) in files_under(&daemon.home.path().join(".codex")) {
+        fs::remove_file(path).unwrap();
+    }
+    noticed(&mut client, FIRST).await;
+    assert_run(&run_all(&mut client).await, 1, true);
+    let text = summary(&mut client).await.text;
+    assert!(text.contains(RULE), "{text}");
+}

@@ -1,4 +1,5 @@
 use longhaul_client::scripted::{Reply, field, set, text_at};
+use longhaul_protocol::version::Disagreement;
 use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_protocol::{archive, compaction, daemon, history, job, policy};
 use serde_json::{Value, json};
@@ -40,6 +41,24 @@ fn no_daemon_is_69_with_a_hint() {
     assert!(done.stderr.ends_with("hint: start it with: longhaul up\n"), "{done:?}");
     let done = run(program(folder.path()).arg("down"));
     assert_eq!((done.code, done.stdout.as_str()), (0, "the daemon is not running\n"));
+}
+
+#[test]
+fn a_daemon_of_another_protocol_version_is_a_matter_for_a_person() {
+    let cases = [
+        (Disagreement::ClientTooOld, "update this program, or start the daemon of its version"),
+        (Disagreement::DaemonTooOld, "restart the daemon: longhaul down, then longhaul up"),
+    ];
+    for (end, hint) in cases {
+        let refuse = move |_| {
+            let error = WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3");
+            Reply::Error(error.with_detail(json!({ "disagreement": end })))
+        };
+        let done = Desk::new(script().on::<daemon::Initialize>(refuse)).run(&["thread", "list"]);
+        assert_eq!((done.code, done.stdout.as_str()), (78, ""), "{done:?}");
+        assert!(done.stderr.contains("revisions 2 to 3"), "{done:?}");
+        assert!(done.stderr.ends_with(&format!("hint: {hint}\n")), "{done:?}");
+    }
 }
 
 /// Its parent does not wait for it, as in a container without an init.

@@ -4,8 +4,9 @@ use std::io;
 
 use flate2::read::GzDecoder;
 use longhaul_client::scripted::{Reply, Script, field, text_at};
+use longhaul_protocol::version::Disagreement;
 use longhaul_protocol::{ErrorKind, WireError};
-use longhaul_protocol::{compaction, history, thread};
+use longhaul_protocol::{compaction, daemon, history, thread};
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
@@ -214,6 +215,15 @@ fn a_thread_nobody_knows_is_left_to_the_provider() {
 fn a_daemon_that_refuses_is_said_with_its_reason() {
     let script = daemon().on::<compaction::Run>(|_| refused(ErrorKind::SourceChanged));
     is_left(Some(script), "call_9", "no");
+}
+
+#[test]
+fn a_daemon_of_another_protocol_version_leaves_the_request_to_the_provider() {
+    let script = daemon().on::<daemon::Initialize>(|_| {
+        let error = WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3");
+        Reply::Error(error.with_detail(json!({ "disagreement": Disagreement::ClientTooOld })))
+    });
+    is_left(Some(script), "call_9", "this client is too old for the running daemon");
 }
 
 #[test]

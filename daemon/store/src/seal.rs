@@ -11,7 +11,7 @@
 //!
 //! *Checked* before a database is opened, and once an hour while it rests. A single flipped bit in a page is
 //! repaired: among all pages that differ in one bit only the original has the digest. A page with more damage cannot
-//! be repaired; it is copied to `<name>.damaged-pages` and cleared, so that SQLite rejects its rows, and the database
+//! be repaired; it is copied to `<name>.corrupt-<ms>.damaged-pages` and cleared, so that SQLite rejects its rows, and the database
 //! is rebuilt from the transcripts and the salvaged rows. So no row of a damaged page is ever returned. This holds for
 //! a file that was not written since. If a person restored an older copy, the file differs and its seal is ignored.
 //!

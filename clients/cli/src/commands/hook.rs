@@ -55,8 +55,8 @@ const AUTOSTART_VARIABLE: &str = "LONGHAUL_AUTOSTART";
 /// Answer an agent's hook: JSON on stdin, JSON on stdout
 ///
 /// Gives the agent the thread's checkpoint and the project's memory when a session starts, is resumed or was
-/// compacted; records the state before a compaction; warns the agent when the window is nearly full. It never
-/// blocks: it answers within 150 ms with what it has and always exits with 0.
+/// compacted; records the state before a compaction; warns the agent when the window is nearly full. It
+/// answers within 150 ms with what it has (the plugin's questions may take longer) and always exits with 0.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

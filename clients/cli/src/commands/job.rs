@@ -28,8 +28,8 @@ pub(crate) enum JobCommand {
     /// Run a job now: one that is done, waiting, dead or parked
     #[command(
         after_help = "Examples:\n  longhaul job retry compact/cmp_0199b000-0000-7000-8000-0000000000c1
-    longhaul job retry reindex/search      rebuild the search index
-    longhaul job retry prune/              remove expired records now"
+  longhaul job retry reindex/search      rebuild the search index
+  longhaul job retry prune/              remove expired records now"
     )]
     Retry(JobArgs),
     /// Cancel a job and stop it if it is running

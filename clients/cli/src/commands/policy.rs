@@ -73,7 +73,9 @@ pub(crate) struct LogArgs {
 #[command(after_help = "\
 Examples:
   longhaul policy report
-  longhaul policy report THREAD --window 200000")]
+  longhaul policy report THREAD --window 200000
+
+Replays the first 256 MiB of the thread's own transcript, of Codex or Claude Code.")]
 pub(crate) struct ReportArgs {
     /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
     thread: Option<String>,

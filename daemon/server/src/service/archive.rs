@@ -14,8 +14,9 @@
 //!
 //! *Bounds* (`bounds`): evicts old threads if the archive exceeds the configured ones.
 //!
-//! *Upkeep* (`upkeep`): merges small packs, deletes what nothing refers to, and reads whole packs at intervals. It replaces the chunks of a damaged pack from the transcripts that still exist (`repair`); the
-//! others stay, as far as they can be read.
+//! *Upkeep* (`upkeep`): merges small packs, deletes what nothing refers to, and reads every pack once within 30 days. It replaces
+//! the chunks of a damaged pack from the transcripts that still exist (`repair`); the others stay, as far as they can be
+//! read.
 //!
 //! *Redaction*: with `archive.redact` text is redacted before it is stored. What was archived before that is redacted from the
 //! archive itself, and its plain chunks are erased (`redacting`).

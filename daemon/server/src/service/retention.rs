@@ -5,7 +5,7 @@
 //! requested after the start, once an hour, and after every `COMPACTIONS_PER_PASS` compactions.
 //!
 //! *Steps.* Delete jobs that ended long ago. Delete rows over their age or number, a few at a time; then the rows,
-//! and next the files, of the oldest histories over `HISTORIES_BYTES_MAX`; then every history without a row. So a
+//! and next the files, of the oldest histories over `HISTORIES_BYTES_MAX`; then every history without a row, and decisions of policies over their age. So a
 //! handle never names a deleted history of a compaction that is still listed.
 //!
 //! *Age* is not read from a clock: see `core::job::DatabaseAge`. Data from a run with a wrong clock, or from before it,

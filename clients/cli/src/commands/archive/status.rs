@@ -11,7 +11,7 @@ use crate::style::{Style, bytes, count, counted};
 ///
 /// The archive has a compressed copy of every transcript, so that handles, longhaul history and longhaul continue
 /// still work after the agent has deleted or rewritten it. When the archive exceeds its limits (`archive` in
-/// config.toml), the threads that have been idle longest are dropped; those that a compaction's receipt refers to go
+/// config.toml), it evicts the threads that have been idle longest; those with a receipt come later, those with a pin
 /// last.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -33,7 +33,8 @@ pub(crate) struct NoteArgs {
 
 /// Remove something from memory for good
 ///
-/// When the command returns, it is gone from files and search. Transcripts are not touched.
+/// When the command returns, it is gone from files and search. Agents' transcripts are not touched. With --thread, the
+/// archived copy of the thread is erased as well, without a question, even if it is the only one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

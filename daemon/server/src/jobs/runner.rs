@@ -43,7 +43,7 @@ pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
     let mut tasks = JoinSet::new();
     loop {
         changed.mark_unchanged();
-        let mut check = CHECK_MAX;
+        let mut check = None;
         // After the stop, a returned job must not be claimed again.
         while !stop.is_cancelled() {
             match jobs.claim(W::KIND, &jobs.holder()).await {
@@ -54,12 +54,15 @@ pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
                 Ok(None) => break,
                 Err(error) => {
                     tracing::warn!(kind = W::KIND.into_str(), %error, "cannot claim a job");
-                    check = Duration::from_millis(RETRY_MS);
+                    check = Some(Duration::from_millis(RETRY_MS));
                     break;
                 }
             }
         }
-        let check = jobs.next_due(W::KIND).await.unwrap_or(check).min(check);
+        let check = match check {
+            Some(check) => check,
+            None => jobs.next_due(W::KIND).await.unwrap_or(CHECK_MAX).min(CHECK_MAX),
+        };
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
@@ -162,13 +165,15 @@ async fn heartbeat(jobs: &Jobs, key: &JobKey, token: &Token, mut stop_at_boot_ms
 }
 
 impl Jobs {
-    /// Time until the first waiting job of `kind` is due; `None` if none waits.
+    /// Time until the first waiting job of `kind` is due: none for one that became due since the last claim. `None` if no
+    /// job waits.
     async fn next_due(&self, kind: Kind) -> Option<Duration> {
         let (rules, now) = (self.rules(kind), self.clock.moment());
         let decide = move |jobs: &[Job]| {
             let load = super::load(jobs);
             let waits = jobs.iter().filter_map(|job| {
                 match longhaul_core::job::why(job, load, &rules, &now) {
+                    longhaul_core::job::Why::Due => Some(0),
                     longhaul_core::job::Why::Waiting { wait_ms, .. } => Some(wait_ms),
                     _ => None,
                 }

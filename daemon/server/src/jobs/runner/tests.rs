@@ -79,16 +79,18 @@ async fn ask(jobs: &Jobs, subject: &str) {
 }
 
 async fn state_becomes(jobs: &Jobs, subject: &str, state: State) -> Job {
-    let wait = async {
-        loop {
-            let (job, _) = jobs.why(&key(subject)).await.unwrap();
-            if job.state == state {
-                return job;
-            }
-            tokio::task::yield_now().await;
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
+    loop {
+        let (job, attempts) = jobs.why(&key(subject)).await.unwrap();
+        if job.state == state {
+            return job;
         }
-    };
-    tokio::time::timeout(Duration::from_secs(30), wait).await.expect("the state is reached")
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "{state:?} is not reached: {job:?} {attempts:?}"
+        );
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

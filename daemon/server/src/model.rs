@@ -162,6 +162,8 @@ pub struct Call<'a> {
     pub provider: &'a str,
     pub ask: Ask<'a>,
     pub purpose: Purpose,
+    /// [`Models::erasures`] before the text was gathered.
+    pub erasures: u64,
     /// Spent by the same job until now.
     pub job: Spending,
     /// Time for all tries together.
@@ -232,6 +234,11 @@ impl Models {
         self.ledger.today().await.map(drop)
     }
 
+    /// The erasures of threads so far; see [`Call::erasures`].
+    pub fn erasures(&self) -> u64 {
+        self.ledger.erasures()
+    }
+
     /// Asks, and calls `progress` with the text of the answer as it arrives.
     ///
     /// # Errors
@@ -250,7 +257,7 @@ impl Models {
         };
         let body = provider.body(&call.ask);
         let request = PreparedCall { provider, call: &call, body: &body, progress };
-        let (digest, erasures) = (digest_of(call.provider, &body), self.ledger.erasures());
+        let digest = digest_of(call.provider, &body);
         if let Some(answer) = self.ledger.kept_answer(&digest).await {
             return Ok(PaidAnswer { answer, spent, digest });
         }
@@ -270,7 +277,7 @@ impl Models {
             let fault = match result {
                 Ok(answer) => {
                     let answer = answer.redacted();
-                    self.ledger.keep_answer((&digest, erasures), &answer).await;
+                    self.ledger.keep_answer((&digest, call.erasures), &answer).await;
                     return Ok(PaidAnswer { answer, spent, digest });
                 }
                 // The reason for the retry is more useful than its timeout.

@@ -123,10 +123,10 @@ pub(crate) async fn known(client: &mut Client, thread_ids: &[&str]) {
     soon("the threads of the archive", listed).await;
 }
 
-#[tokio::test]
-async fn a_new_database_knows_the_archived_threads_whose_transcripts_are_gone() {
+/// A daemon that has read and archived two threads, of which the first, with this many rounds, is deleted then.
+pub(crate) async fn with_a_deleted_thread(rounds: u32) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
-    let path = long(THREAD, "turbine", 300).write(home.path());
+    let path = long(THREAD, "turbine", rounds).write(home.path());
     long(OTHER, "compressor", 5).write(home.path());
     let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
@@ -134,6 +134,12 @@ async fn a_new_database_knows_the_archived_threads_whose_transcripts_are_gone() 
     archived(&mut client).await;
     fs::remove_file(&path).unwrap();
     noticed(&mut client, THREAD).await;
+    (daemon, client)
+}
+
+#[tokio::test]
+async fn a_new_database_knows_the_archived_threads_whose_transcripts_are_gone() {
+    let (daemon, mut client) = with_a_deleted_thread(300).await;
     let before = readings(&mut client).await;
     let summary = client.thread(THREAD).await;
 

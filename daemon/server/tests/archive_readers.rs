@@ -7,7 +7,7 @@ use longhaul_protocol::ErrorKind;
 use longhaul_protocol::thread::{IndexState, Search, SearchParams};
 
 use crate::archive::{OTHER, THREAD, archived, long, noticed};
-use crate::archive_lost::{after_the_loss, known};
+use crate::archive_lost::{after_the_loss, known, with_a_deleted_thread};
 use crate::memory::{APP, FIRST, OFF, RULE, assert_run, daemon_with, run_all, summary};
 use crate::support::{Client, Daemon, files_under, soon};
 
@@ -42,15 +42,7 @@ fn without_index(home: &Path) {
 #[tokio::test]
 async fn a_rebuilt_index_has_deleted_threads_that_are_archived() {
     for is_database_lost in [false, true] {
-        let home = tempfile::tempdir().unwrap();
-        let path = long(THREAD, "turbine", 12).write(home.path());
-        long(OTHER, "compressor", 3).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
-        client.sync(OTHER).await;
-        archived(&mut client).await;
-        fs::remove_file(&path).unwrap();
-        noticed(&mut client, THREAD).await;
+        let (daemon, _) = with_a_deleted_thread(12).await;
         let home = daemon.stopped().await;
         without_index(home.path());
         let (_daemon, mut client) = match is_database_lost {

@@ -178,8 +178,17 @@ async fn a_thread_restored_during_the_call_is_not_reported_as_forgotten() {
 
 #[tokio::test]
 async fn a_compaction_that_ends_after_its_thread_was_forgotten_is_not_recorded() {
-    let summary = Answer::says(&format!("The {WORD} is repaired."));
-    let provider = Provider::start(vec![Answer::Held(Box::new(summary))]).await;
+    // The second one is asked again, with less, after its thread was forgotten.
+    let summary = || Answer::says(&format!("The {WORD} is repaired."));
+    let held = |answer| Answer::Held(Box::new(answer));
+    for answers in [vec![held(summary())], vec![held(Answer::overflow()), summary()]] {
+        is_not_recorded(answers).await;
+    }
+}
+
+async fn is_not_recorded(answers: Vec<Answer>) {
+    let questions = answers.len();
+    let provider = Provider::start(answers).await;
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, WORD, 60).write(home.path());
     let state = home.path().join(".local/state/longhaul");
@@ -195,6 +204,7 @@ async fn a_compaction_that_ends_after_its_thread_was_forgotten_is_not_recorded()
     provider.release();
     let refused = running.await.unwrap().unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ThreadNotFound, "{refused:?}");
+    assert!(provider.requests().len() >= questions);
     assert_eq!(client.compactions().await.len(), 0);
     let _home = daemon.stopped().await;
     assert_eq!(file_with(&state, &WORD[1..]), None);

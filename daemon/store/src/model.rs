@@ -121,8 +121,8 @@ impl ModelTable {
         self.0.pools().erased.count()
     }
 
-    /// Caches the answer to a request that was made after `erasures`, and deletes the oldest beyond [`ANSWERS_MAX`]. After
-    /// another erasure nothing is stored: the answer may quote that thread.
+    /// Caches the answer to a request whose text was gathered after `erasures`, and deletes the oldest beyond
+    /// [`ANSWERS_MAX`]. After another erasure nothing is stored: the answer may quote that thread.
     pub async fn answer_put(
         &self,
         (digest, erasures): (&str, u64),

@@ -184,13 +184,13 @@ impl Ledger {
         }
     }
 
-    /// The erasures of threads before a request.
+    /// The erasures of threads so far.
     pub(super) fn erasures(&self) -> u64 {
         self.models.erasures()
     }
 
-    /// Stores an answer to a request with this digest, made after this many erasures. If that fails, only the next run pays
-    /// again.
+    /// Stores an answer to a request with this digest, whose text was gathered after this many erasures. If that fails, only
+    /// the next run pays again.
     pub(super) async fn keep_answer(&self, digest: (&str, u64), answer: &Answer) {
         let kept = StoredAnswer { text: answer.text.clone(), items: answer.items.clone() };
         let Ok(body) = serde_json::to_vec(&kept) else { return };

@@ -137,6 +137,7 @@ async fn ask(
         provider: "p",
         ask,
         purpose: Purpose::Compaction,
+        erasures: rig.models.erasures(),
         job: Spending::default(),
         deadline,
         cancel,

@@ -13,7 +13,8 @@ use super::piece::{Content, Piece};
 use super::pieces::Pieces;
 use crate::archive::Archive;
 
-/// Passes the stored lines of a transcript, or of its archived text if it cannot be opened, to `see`, in order, until it returns false; skips lines over the bound.
+/// Passes the stored lines of a transcript, or of its archived text if it cannot be opened, to `see`, in order, until
+/// it returns false; skips lines over the bound.
 /// Returns the line after the last stored one.
 ///
 /// Lines of a transcript that this one continues are not included: they are another thread's.

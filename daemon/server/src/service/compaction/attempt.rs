@@ -45,6 +45,8 @@ pub(super) struct Attempt<'a> {
     pub(super) clock: &'a Clock,
     /// Deadline of all requests of the attempt together, on the daemon's clock.
     pub(super) ends_at: Duration,
+    /// Of threads, before the input was gathered.
+    pub(super) erasures: u64,
     pub(super) spent: Spending,
     /// Cache key of the last answer.
     pub(super) answer_key: String,
@@ -95,6 +97,7 @@ impl Attempt<'_> {
             provider: &self.choice.provider,
             ask,
             purpose: Purpose::Compaction,
+            erasures: self.erasures,
             job: self.spent,
             deadline: self.left(),
             // Cancelling the compaction drops this future, which closes the connection.

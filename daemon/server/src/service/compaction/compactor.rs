@@ -82,11 +82,12 @@ impl Compactor {
         self.records.check_install(&request).await?;
         let id = progress.id().to_owned();
         let started = self.clock.elapsed();
+        let erasures = self.ladder.models.erasures();
         let (input, cause) =
             self.preparation.prepare(&id, &mut request, !store_as.replaces()).await?;
         progress.started(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
         let LadderOutcome { mut replacement, rungs, spent, problems } =
-            self.ladder.run(&request, &input, progress).await?;
+            self.ladder.run(&request, (&input, erasures), progress).await?;
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }

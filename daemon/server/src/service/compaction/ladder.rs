@@ -68,10 +68,11 @@ pub struct Ladder {
 }
 
 impl Ladder {
+    /// The replacement of an `input` that was gathered after this many erasures of threads.
     pub(super) async fn run(
         &self,
         request: &Request,
-        input: &Input,
+        (input, erasures): (&Input, u64),
         progress: &ProgressEvents,
     ) -> Result<LadderOutcome, ServiceError> {
         let texts = self.texts(request, input);
@@ -106,6 +107,7 @@ impl Ladder {
                 progress,
                 clock: &self.clock,
                 ends_at: started + Duration::from_millis(begun_ms + time_ms),
+                erasures,
                 spent,
                 answer_key: String::new(),
                 without_images: false,

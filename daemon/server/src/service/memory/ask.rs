@@ -70,6 +70,8 @@ pub(super) struct MemoryQuestion<'a> {
     pub(super) choice: &'a ModelChoice,
     pub(super) purpose: Purpose,
     pub(super) timeout: Duration,
+    /// Of threads, before the text was gathered.
+    pub(super) erasures: u64,
     /// Requests and tokens of the job until now.
     pub(super) spent: Spending,
 }
@@ -127,6 +129,7 @@ impl MemoryQuestion<'_> {
             provider: &self.choice.provider,
             ask,
             purpose: self.purpose,
+            erasures: self.erasures,
             job: self.spent,
             deadline: self.timeout,
             // A job that is given up drops this future, which closes the connection.

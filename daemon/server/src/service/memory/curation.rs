@@ -191,7 +191,7 @@ impl Curation {
         holder: &str,
     ) -> Result<Option<CurationTask>, ServiceError> {
         let Some(choice) = self.choice() else { return Ok(None) };
-        let purged = self.publisher.purges();
+        let before = (self.publisher.purges(), self.models.erasures());
         let Some(DueWork { base, known, baseline, input }) = self.due().await? else {
             return Ok(None);
         };
@@ -212,7 +212,7 @@ impl Curation {
             files: task.files.clone(),
             messages_bytes_max,
         };
-        let progress = AsyncMutex::new(Progress::new(purged, messages_bytes_max, &settings));
+        let progress = AsyncMutex::new(Progress::new(before, messages_bytes_max, &settings));
         let run = Run {
             owner: owner.clone(),
             holder: holder.to_owned(),

@@ -84,6 +84,7 @@ impl Extraction {
 
     async fn run(&self, owner: &Owner) -> Result<(), ExtractError> {
         let thread_id = owner.key.subject.as_str();
+        let erasures = self.models.erasures();
         let row = self.reader.thread(thread_id).await?;
         let settings = self.config.now().memory.clone();
         let choice = match *settings.engine {
@@ -103,6 +104,7 @@ impl Extraction {
             choice: &choice,
             purpose: Purpose::Extraction,
             timeout: Duration::from_secs(*settings.answer_timeout_s),
+            erasures,
             spent: Spending::default(),
         };
         // Without words of a person there is no question.

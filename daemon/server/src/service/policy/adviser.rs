@@ -48,6 +48,7 @@ impl Adviser {
             provider: &choice.provider,
             ask,
             purpose: brief.purpose,
+            erasures: self.models.erasures(),
             job: Spending::default(),
             deadline: Duration::from_millis(timeout_ms.unsigned_abs()),
             cancel: &CancellationToken::new(),

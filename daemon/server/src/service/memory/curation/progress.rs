@@ -37,6 +37,8 @@ pub struct ModelMessage {
 
 pub(super) struct Progress {
     purged: watch::Receiver<()>,
+    /// Of threads, before the files were copied.
+    erasures: u64,
     messages_bytes_max: usize,
     turns_max: u64,
     tokens_max: u64,
@@ -52,12 +54,13 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(
-        purged: watch::Receiver<()>,
+        (purged, erasures): (watch::Receiver<()>, u64),
         messages_bytes_max: usize,
         settings: &MemorySettings,
     ) -> Self {
         Self {
             purged,
+            erasures,
             messages_bytes_max,
             turns_max: *settings.agent_turns,
             tokens_max: *settings.agent_tokens,
@@ -113,6 +116,7 @@ impl Progress {
             choice,
             purpose: Purpose::Consolidation,
             timeout: Duration::from_secs(self.answer_timeout_s),
+            erasures: self.erasures,
             spent: self.spent,
         };
         self.turns += 1;
@@ -178,7 +182,7 @@ mod tests {
     /// A run of two requests and 100 tokens, and the sender that announces a purge.
     fn progress() -> (Progress, watch::Sender<()>) {
         let (sender, purged) = watch::channel(());
-        let mut progress = Progress::new(purged, 1_000, &MemorySettings::default());
+        let mut progress = Progress::new((purged, 0), 1_000, &MemorySettings::default());
         (progress.turns_max, progress.tokens_max) = (2, 100);
         (progress, sender)
     }

@@ -108,10 +108,13 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
     // After the folders that `find` searches come patterns.
     let places = arguments.iter().position(|word| program == "find" && word.starts_with('-'));
     let arguments = &arguments[..places.unwrap_or(arguments.len())];
-    let names_file = |word: &&str| is_path(word) || is_named_file(word);
-    let paths: Vec<&str> = arguments.iter().copied().filter(names_file).collect();
-    for (index, path) in paths.iter().enumerate() {
-        let last = index + 1 == paths.len();
+    // A target that is no path, such as `$DIR/a.rs`, must not make the source one.
+    let target = arguments.iter().rposition(|word| !word.starts_with('-'));
+    for (index, path) in arguments.iter().enumerate() {
+        if !is_path(path) && !is_named_file(path) {
+            continue;
+        }
+        let last = Some(index) == target;
         let kind = match () {
             () if is_git_rm => Use::Removed,
             () if is_move && last => Use::Written,

@@ -65,6 +65,10 @@ fn hostile_scripts_terminate() {
 #[test]
 fn files_are_copied_and_moved_from_one_path_to_another() {
     expect("cp a.rs b.rs", &[(Use::Read, "a.rs"), (Use::Written, "b.rs")]);
+    for target in ["${TARGET}.rs", "$TARGET", "backup", "\"docs/b-$(date +%F).rs\""] {
+        expect(&format!("cp src/a.rs {target}"), &[(Use::Read, "src/a.rs")]);
+        expect(&format!("mv src/a.rs {target}"), &[(Use::Removed, "src/a.rs")]);
+    }
     expect("install x/a.sh y/b.sh", &[(Use::Read, "x/a.sh"), (Use::Written, "y/b.sh")]);
     expect("git mv old.rs new.rs", &[(Use::Removed, "old.rs"), (Use::Written, "new.rs")]);
     expect("make mv a.rs", &[(Use::Named, "a.rs")]);

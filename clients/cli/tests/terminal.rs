@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 
 use longhaul_protocol::archive::{ArchiveList, Forget};
+use longhaul_protocol::memory;
 use longhaul_protocol::thread::ThreadForget;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
@@ -42,14 +43,17 @@ fn removing_for_good_asks_first() {
 /// Only the last copy of a text is worth a question.
 #[test]
 fn forgetting_an_archived_thread_asks_if_its_transcript_is_gone() {
-    for (is_gone, asks) in [(true, true), (false, false)] {
+    let commands = [&["archive", "forget", THREAD][..], &["memory", "forget", "--thread", THREAD]];
+    for (command, is_gone) in commands.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let listed = json!({ "threads": [{
             "thread_id": THREAD, "source": "codex", "path": "/home/user/a.jsonl", "bytes": 7,
             "updated_at": 1, "gone": is_gone, "redacted": false,
         }] });
         let desk = Desk::new(script().result::<ArchiveList>(listed));
-        let done = at_terminal(&desk, &["archive", "forget", THREAD], "n\n");
-        assert_eq!(done.stdout.contains("this is the only copy"), asks, "{done:?}");
-        assert_eq!(desk.server.calls::<Forget>().unwrap().is_empty(), asks, "{done:?}");
+        let done = at_terminal(&desk, command, "n\n");
+        assert_eq!(done.stdout.contains("this is the only copy"), is_gone, "{done:?}");
+        let sent = desk.server.calls::<Forget>().unwrap().len()
+            + desk.server.calls::<memory::Forget>().unwrap().len();
+        assert_eq!(sent, usize::from(!is_gone), "{done:?}");
     }
 }

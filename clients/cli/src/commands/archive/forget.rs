@@ -30,12 +30,24 @@ pub(crate) struct ForgetArgs {
 
 pub(crate) async fn run(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let asks = !args.yes && session.can_ask() && is_only_copy(&client, &args.thread).await?;
+    if !args.yes {
+        confirm_only_copy(&client, &args.thread, session).await?;
+    }
+    session.print(&client.call::<Forget>(ForgetParams { thread_id: args.thread }).await?)
+}
+
+/// Asks at a terminal before the only copy of a thread is removed; fails unless the person agrees.
+pub(crate) async fn confirm_only_copy(
+    client: &Client,
+    thread: &str,
+    session: &Session,
+) -> Result<(), Failure> {
+    let asks = session.can_ask() && is_only_copy(client, thread).await?;
     let question = "Its transcript is gone: this is the only copy. Remove it?";
     if asks && !session.agrees(question, false)? {
         return Err(Failure::new(SAID_NO, "nothing was changed"));
     }
-    session.print(&client.call::<Forget>(ForgetParams { thread_id: args.thread }).await?)
+    Ok(())
 }
 
 async fn is_only_copy(client: &Client, thread: &str) -> Result<bool, Failure> {

@@ -5,6 +5,7 @@ use longhaul_protocol::memory::{
     AddNote, AddNoteParams, AddNoteResult, Forget, ForgetParams, ForgetResult, Origin,
 };
 
+use crate::commands::archive::confirm_only_copy;
 use crate::failure::Failure;
 use crate::select;
 use crate::session::{Page, Session};
@@ -34,7 +35,7 @@ pub(crate) struct NoteArgs {
 /// Remove something from memory for good
 ///
 /// When the command returns, it is gone from files and search. Agents' transcripts are not touched. With --thread, the
-/// archived copy of the thread is erased as well, without a question, even if it is the only one.
+/// archived copy of the thread is removed as well; at a terminal it asks before it removes the only copy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -82,6 +83,9 @@ pub(super) fn speaker() -> Origin {
 pub(crate) async fn forget(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
+    if let Some(thread_id) = &thread_id {
+        confirm_only_copy(&client, thread_id, session).await?;
+    }
     let cwd = args.cwd.as_deref().map(select::folder).transpose()?;
     let params = ForgetParams { thread_id, cwd, entry_id: args.entry, note_id: args.note };
     session.print(&client.call::<Forget>(params).await?)

@@ -1,7 +1,7 @@
 //! External workers: what they get with a claim, and how their results are accepted.
 //!
-//! The code that judges the daemon's own work judges a result, which is stored in the transaction that settles the
-//! job: a killed, late or hostile worker leaves nothing.
+//! Results go through the same checks as the daemon's own, and are stored in the transaction that settles the job:
+//! a killed, late or hostile worker leaves nothing.
 
 use std::sync::Arc;
 

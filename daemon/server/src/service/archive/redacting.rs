@@ -1,8 +1,8 @@
 //! Redacts what was archived before `archive.redact` was on, from the archived texts themselves.
 //!
 //! A redacted text takes the place of a plain one in one commit, after its packs are on disk, so a kill at any step loses
-//! nothing and the next start continues. At last, packs with chunks that no text uses any more are rewritten. Only then does the
-//! index say that all is redacted, until a plain text is stored again.
+//! nothing and the next start continues. Finally, packs with unused chunks are rewritten. Only then does
+//! the index say that all is redacted, until a plain text is stored again.
 
 use std::collections::HashSet;
 use std::io;

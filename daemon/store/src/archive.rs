@@ -259,8 +259,6 @@ impl ArchiveIndex {
 
     /// Gives the free pages back to the disk: rewrites the file.
     pub async fn shrink(&self) -> Result<(), StoreError> {
-        let rewriting = sqlx::query("VACUUM").execute(self.pools.writer()).await;
-        rewriting.map_err(|error| self.pools.classify(error))?;
         self.scrub().await
     }
 

@@ -36,8 +36,8 @@ const STATEMENTS: [&str; 9] = [
 pub struct ThreadEraser(pub(crate) Connections);
 
 impl ThreadEraser {
-    /// Deletes a thread in one transaction and returns the number of its compactions. Deleted rows are overwritten, and the
-    /// log is emptied before this returns.
+    /// Deletes a thread in one transaction and returns the number of its compactions. Before this returns, the file is
+    /// rewritten without the deleted rows, and the log is emptied.
     pub async fn erase(&self, thread_id: &str) -> Result<u64, StoreError> {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);

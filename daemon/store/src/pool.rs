@@ -194,10 +194,13 @@ impl Pools {
         Ok(())
     }
 
-    /// Checkpoints and truncates the log: afterwards deleted data is in neither file.
+    /// Rewrites the file and truncates the log: afterwards deleted data is in neither file. `secure_delete` does not overwrite
+    /// the copies of a row that SQLite leaves in a page when it moves the page's rows.
     pub(crate) async fn scrub(&self) -> Result<(), StoreError> {
         let _at_rest = self.log.hold().await;
         self.break_seal()?;
+        let rewriting = sqlx::query("VACUUM").execute(&self.writer);
+        rewriting.await.map_err(|error| self.classify(error))?;
         let empty = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.writer);
         empty.await.map(drop).map_err(|error| self.classify(error))
     }
@@ -358,6 +361,54 @@ fn settings(path: &Path) -> SqliteConnectOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Numbers from a seed.
+    fn numbers(mut seed: u64) -> impl FnMut(u64) -> i64 {
+        move |bound| {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            ((seed >> 33) % bound).cast_signed()
+        }
+    }
+
+    #[tokio::test]
+    async fn deleted_rows_leave_no_copy_in_pages_whose_rows_were_moved() {
+        const GOING: &str = "a-forgotten-row";
+        let folder = tempfile::tempdir().unwrap();
+        for round in 1..=40 {
+            let path = folder.path().join(format!("{round}.db"));
+            let pools = Pools::open(&path).await.unwrap();
+            let mut transaction = pools.begin().await.unwrap();
+            let tables = "CREATE TABLE t (id, of, body); CREATE UNIQUE INDEX i ON t (of, id)";
+            sqlx::raw_sql(tables).execute(&mut *transaction).await.unwrap();
+            let mut number = numbers(round);
+            for rows in 1..=80 {
+                let of = if number(2) == 0 { "a-row-that-stays" } else { GOING };
+                let body = of.repeat(usize::try_from(1 + number(120)).unwrap());
+                sqlx::query("INSERT INTO t VALUES (?1, ?2, ?3)")
+                    .bind(number(1 << 30))
+                    .bind(of)
+                    .bind(body)
+                    .execute(&mut *transaction)
+                    .await
+                    .unwrap();
+                sqlx::query("UPDATE t SET body = substr(body, 1, ?1) WHERE rowid = ?2")
+                    .bind(1 + number(800))
+                    .bind(1 + number(rows))
+                    .execute(&mut *transaction)
+                    .await
+                    .unwrap();
+            }
+            transaction.commit().await.unwrap();
+            let deleting = sqlx::query("DELETE FROM t WHERE of = ?1").bind(GOING);
+            deleting.execute(&pools.writer).await.unwrap();
+            pools.scrub().await.unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let is_there = bytes.windows(GOING.len()).any(|part| part == GOING.as_bytes());
+            assert!(!is_there, "round {round}");
+        }
+    }
 
     /// Simulates a full disk: SQLite ends the transaction without the driver noticing.
     #[tokio::test]

@@ -172,12 +172,47 @@ fn states(mut texts: Vec<ArchivedPart>) -> Vec<ArchivedPart> {
         let generation = if text.first_pack == 0 { text.generation } else { 0 };
         (text.first_pack, generation >= 0, generation.abs(), text.is_redacted)
     });
-    let is_replaced = texts.last().is_some_and(|newest| newest.transcript.generation < 0);
-    let replaced = texts.len() - usize::from(!is_replaced);
+    // All may have been left out.
+    let is_current = texts.last().is_some_and(|newest| newest.transcript.generation >= 0);
+    let replaced = texts.len() - usize::from(is_current);
     let mut texts = texts.split_off(replaced.saturating_sub(REPLACED_MAX));
     let replaced = replaced.min(REPLACED_MAX);
     for (number, text) in (1..).zip(&mut texts[..replaced]) {
         text.transcript.generation = -number;
     }
     texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_which_every_text_has_a_gap_has_no_text() {
+        let name = TranscriptName {
+            thread_id: "t".to_owned(),
+            source: longhaul_core::thread::Source::Codex,
+            path: "/t.jsonl".to_owned(),
+            generation: 0,
+            first_seq: 0,
+            cwd: None,
+            is_redacted: false,
+            updated_ms: 0,
+            state: longhaul_core::archive::pack::TextState { first_pack: 1, source_bytes: 20 },
+        };
+        let piece = PackedPiece {
+            transcript: 0,
+            offset: 10,
+            lines_before: 1,
+            digest: ChunkDigest([7; 32]),
+        };
+        let (mut texts, mut bytes) = (HashMap::new(), HashMap::new());
+        bytes.insert(piece.digest, 10);
+        let contents =
+            PackContents { transcripts: vec![name], chunks: Vec::new(), pieces: vec![piece] };
+        gather(&mut texts, &contents);
+        let texts = texts.into_values().flatten().map(|(_, text)| text);
+        let whole: Vec<_> = texts.filter_map(|text| part(text, &bytes, true)).collect();
+        assert!(states(whole).is_empty());
+    }
 }

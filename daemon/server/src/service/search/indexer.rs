@@ -226,7 +226,8 @@ impl Indexer {
             for file in files.iter().filter(is_there) {
                 let is_behind = match known.remove(&path_hash(&file.path)) {
                     Some((generation, next_seq)) => {
-                        generation != file.generation || next_seq < file.next_seq
+                        // More than the store has: of another text, which was there before.
+                        generation != file.generation || next_seq != file.next_seq
                     }
                     None => file.next_seq > 0,
                 };
@@ -314,6 +315,9 @@ impl Indexer {
 
     /// Whether the file still has the last indexed line.
     async fn is_continued(&self, row: &FileRow, known: &IndexedFile) -> Result<bool, StoreError> {
+        if known.next_seq > row.cursor.next_seq {
+            return Ok(false);
+        }
         if known.last_digest == Digest128::default() {
             return Ok(true);
         }
@@ -385,4 +389,86 @@ async fn lost(
 /// A fixed-size path_hash for a path, since there may be very many.
 fn path_hash(path: &str) -> u128 {
     xxhash_rust::xxh3::xxh3_128(path.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use longhaul_core::thread::Source;
+    use longhaul_store::Store;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::discovery::scan::Root;
+    use crate::events::EventHub;
+    use crate::ingest::{IngestDeps, Limits};
+    use crate::service::notices::Notices;
+    use crate::service::search::{FullText, IndexWork};
+
+    /// The items of the index, and the lines of the file that it and this database have, once it has come to rest.
+    async fn indexed(
+        (home, database): (&Path, &str),
+        transcript: &Path,
+    ) -> (u64, Option<u64>, Option<u64>) {
+        let (store, _) = Store::open(&home.join(database), 1).await.unwrap();
+        let (files, pages) = (store.files.clone(), store.pages.clone());
+        let progress = Arc::<IndexProgress>::default();
+        let events = EventHub::new(Clock::manual(1_000_000));
+        let ingest = Arc::new(Ingest::start(IngestDeps {
+            store,
+            roots: Root::of(Source::Codex, &home.join(".codex")),
+            events: Arc::new(Notices {
+                events,
+                index: Arc::clone(&progress),
+                archive: Arc::default(),
+            }),
+            archive: None,
+            now_ms: Arc::new(|| 1_000_000),
+            limits: Limits::default(),
+        }));
+        ingest.scan().await.unwrap();
+        ingest.idle().await;
+        let readers = (Arc::clone(&ingest), Arc::new(Archive::new(home)));
+        let full_text = FullText::start(home, files.clone(), pages, readers, Arc::clone(&progress));
+        let rest = async {
+            while full_text.index().is_none() || progress.state().work != IndexWork::Idle {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), rest).await.unwrap();
+        let (index, path) = (full_text.index().unwrap(), transcript.to_str().unwrap());
+        let items = index.items().await.unwrap();
+        let known = index.file_by_path(path).await.unwrap().map(|file| file.next_seq);
+        let stored = files.by_path(path).await.unwrap().map(|file| file.cursor.next_seq);
+        full_text.stop().await;
+        ingest.stop().await;
+        (items, known, stored)
+    }
+
+    fn write(transcript: &Path, messages: usize, text: &str) {
+        let meta = r#"{"timestamp":"2026-03-02T09:14:07.000Z","type":"session_meta","payload":{"id":"019cadd3-0000-7000-8000-000000000001","cwd":"/w"}}"#;
+        let payload = crate::service::tests::fixture::message("user", text);
+        let line = serde_json::json!({
+            "timestamp": "2026-03-02T09:15:00.000Z", "type": "response_item", "payload": payload,
+        });
+        fs::write(transcript, format!("{meta}\n{}", format!("{line}\n").repeat(messages))).unwrap();
+    }
+
+    #[tokio::test]
+    async fn another_shorter_text_of_a_new_database_is_indexed_though_its_generation_is_the_same() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let folder = home.join(".codex/sessions/2026/03/02");
+        fs::create_dir_all(&folder).unwrap();
+        let transcript =
+            folder.join("rollout-2026-03-02T09-14-07-019cadd3-0000-7000-8000-000000000001.jsonl");
+        write(&transcript, 9, "Repair the turbine.");
+        let before = indexed((&home, "lost.db"), &transcript).await;
+        assert_eq!(before, (9, Some(10), Some(10)));
+        write(&transcript, 3, "Repair the nozzle.");
+        let after = indexed((&home, "new.db"), &transcript).await;
+        assert_eq!(after, (3, Some(4), Some(4)));
+    }
 }

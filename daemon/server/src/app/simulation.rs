@@ -5,12 +5,14 @@
 //! on a clock that is set by the test and on runtimes that are paused between their turns (`turns`). A step lets one actor
 //! act and waits until nothing more follows from it: an agent changes a transcript (`agents`); a file notification arrives,
 //! late, twice or never; a full listing; a client's call; a job is claimed, renewed, run or settled (`jobs`); the archive,
-//! the search index or SQLite's log has its turn; a clock jumps. Answers are recorded outside the daemon's reach (`world`).
+//! the search index or SQLite's log has its turn; a thread is restored (`archive`) or forgotten (`forgetting`); the archive
+//! gets other bounds or begins to redact (`bounds`); a clock jumps. Answers are recorded outside the daemon's reach (`world`).
 //! After each step, at each start and when everything is quiet at the end, they are compared with the daemon's state
 //! (`checks`).
 //!
 //! *Rare cases* have separate steps or checks: a run that sleeps past its lease while others take its job, and a start
-//! after which no transcript changes.
+//! after which no transcript changes. Between two daemons a database may be lost (`losses`), and every file is searched for
+//! what was forgotten.
 //!
 //! *Crashes* come from the library of `tests/faults`: the n-th call that changes a file below the state folder kills the
 //! process. After a kill everything written exists; after a power cut, `disk` computes a possible state from a journal of the
@@ -20,15 +22,19 @@
 //! repeated by its number: the same steps have the same outcomes, which the first seeds of each run check.
 
 mod agents;
+mod archive;
+mod bounds;
 #[path = "../../tests/support/chance.rs"]
 mod chance;
 mod checks;
 #[path = "../../tests/faults/disk.rs"]
 mod disk;
+mod forgetting;
 mod jobs;
 #[path = "../../tests/faults/journal.rs"]
 mod journal;
 mod life;
+mod losses;
 mod notices;
 #[path = "../../tests/faults/preload.rs"]
 mod preload;
@@ -49,7 +55,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use world::{ForgetState, SeedFolder, Transcript, World};
+use world::{ErasureState, ForgetState, SeedFolder, Transcript, World};
 
 /// Default number of seeds: some seconds beside all other tests.
 const SEEDS: u64 = 6;
@@ -98,6 +104,7 @@ async fn try_seed(seed: u64, library: Arc<Path>) -> (String, Result<u64, String>
         rest: None,
         archived: None,
         forgotten: ForgetState::No,
+        erased: ErasureState::No,
     };
     let transcripts = (1..=THREADS).map(transcript).collect();
     let (wall_ms, steps) = (1_763_700_000_000, STEPS);
@@ -124,6 +131,7 @@ async fn live(
 ) -> Result<bool, String> {
     let mut world = World::read(place);
     world.is_last = is_last;
+    losses::lose(place, &mut world, chance);
     world.write(place);
     let keeping = match chance.below(10) {
         0..4 => Keeping::All,
@@ -139,7 +147,7 @@ async fn live(
     fs::remove_file(place.file("journal")).ok();
     let status = child(place, library).await?;
     if status.success() {
-        return Ok(false);
+        return forgetting::look_for_forgotten(place).map(|()| false);
     }
     if status.signal() != Some(9) {
         let log = fs::read_to_string(place.file("log")).unwrap_or_default();
@@ -162,7 +170,7 @@ async fn live(
         world.epochs.clear();
         world.write(place);
     }
-    Ok(true)
+    forgetting::look_for_forgotten(place).map(|()| true)
 }
 
 /// This program as a daemon that can be killed.

@@ -8,7 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde_json::json;
 
 use super::Chance;
-use super::world::{Change, SeedFolder, Transcript, World};
+use super::world::{Change, ErasureState, SeedFolder, Transcript, World};
 
 /// Changes one transcript; returns a description.
 pub(super) fn act(world: &mut World, place: &SeedFolder, chance: &mut Chance) -> String {
@@ -27,11 +27,17 @@ fn change(
     chance: &mut Chance,
 ) -> &'static str {
     let Some(path) = transcript.path.clone() else {
+        if chance.below(2) == 0 {
+            return "leaves it deleted";
+        }
         let path = folder(place, false).join(name(&transcript.thread_id));
         let text = text(&transcript.thread_id, world, chance);
         write(&path, text.as_bytes(), world);
         world.changes.push(Change::Created(path.clone()));
         (transcript.path, transcript.rest, transcript.archived) = (Some(path), None, None);
+        if let ErasureState::Yes { is_written_again, .. } = &mut transcript.erased {
+            *is_written_again = true;
+        }
         return "writes a new one";
     };
     let is_compressed = path.extension().is_some_and(|end| end == "zst");
@@ -136,9 +142,10 @@ fn line(thread_id: &str, world: &mut World, chance: &mut Chance) -> String {
     let number = world.next();
     let words = format!("step {number} of {thread_id} ");
     let words = words.repeat(usize::try_from(1 + chance.below(40)).unwrap());
-    let payload = match chance.below(3) {
-        0 => super::message("user", &format!("Please do {words}")),
-        1 => super::message("assistant", &format!("I did {words}")),
+    let payload = match chance.below(8) {
+        0 => super::message("user", &format!("Take credential {} for {words}", secret(number))),
+        1..3 => super::message("user", &format!("Please do {words}")),
+        3..6 => super::message("assistant", &format!("I did {words}")),
         _ => json!({
             "type": "function_call", "name": "exec_command", "call_id": format!("call_{number}"),
             "arguments": json!({ "cmd": format!("cargo test {number}") }).to_string(),
@@ -148,6 +155,14 @@ fn line(thread_id: &str, world: &mut World, chance: &mut Chance) -> String {
     let at = format!("2026-03-02T09:15:{second:02}.000Z");
     let line = json!({ "timestamp": at, "type": "response_item", "payload": payload });
     format!("{line}\n")
+}
+
+/// The end of all secrets.
+pub(super) const SECRET_END: &[u8] = b"a1B2c3D4e5F6g7H8i9J0k1L2m3N4";
+
+/// A token of a known form.
+fn secret(number: u64) -> String {
+    ["gh", "p_", &format!("{number:08}"), str::from_utf8(SECRET_END).unwrap()].concat()
 }
 
 fn write(path: &Path, bytes: &[u8], world: &mut World) {

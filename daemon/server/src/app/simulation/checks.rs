@@ -5,15 +5,11 @@ use std::fs;
 
 use longhaul_core::fold::Fold;
 use longhaul_core::item::ItemRow;
-use longhaul_store::{
-    ArchiveIndex, ArchivedTranscript, Cursor, FileRow, FileTable, PageTable, Store,
-};
+use longhaul_store::{Cursor, FileRow, FileTable, PageTable, Store};
 
 use super::life::Life;
-use super::world::{ForgetState, digest};
-use crate::archive::{chunks_of_pack, contents_of_pack};
+use super::world::digest;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, ThreadUpdated};
-use crate::service::archive::ArchiveWork;
 
 impl Life {
     /// The cursor of a file, its fold and its items are consistent.
@@ -61,83 +57,8 @@ impl Life {
             assert!(pins.iter().any(|row| row.body.contains(text)), "a pin is lost: {text}");
         }
         self.check_jobs();
-        self.check_archive();
-    }
-
-    /// Records the archive's texts after reading them back.
-    pub(super) fn note_archived(&mut self) {
-        let state = self.front.run(self.services.archive.state()).unwrap();
-        assert_ne!(state.work, ArchiveWork::Stalled, "the archive is stalled: {:?}", state.problem);
-        let index = self.services.archive.archive().index().unwrap();
-        for at in 0..self.world.transcripts.len() {
-            let transcript = &self.world.transcripts[at];
-            let (Some(now), ForgetState::No) = (transcript.text(), transcript.forgotten) else {
-                continue;
-            };
-            let texts = self.archived(&index, &transcript.thread_id);
-            let has = texts.iter().map(|(_, text)| text).filter(|text| now.starts_with(text));
-            let longest = has.map(|text| (text.len(), digest(text))).max();
-            self.world.transcripts[at].archived = longest;
-        }
-    }
-
-    /// The texts of a thread in the archive, read and compared with their digests.
-    fn archived(
-        &self,
-        index: &ArchiveIndex,
-        thread_id: &str,
-    ) -> Vec<(ArchivedTranscript, Vec<u8>)> {
-        let archive = self.services.archive.archive().clone();
-        self.front.run(async {
-            let mut texts = Vec::new();
-            for row in index.transcripts.of_thread(thread_id).await.unwrap() {
-                let text = archive.text(index, row.clone()).await.unwrap();
-                let mut bytes = vec![0; usize::try_from(row.text_bytes).unwrap()];
-                let mut at = 0;
-                while at < bytes.len() {
-                    let read = text.read_at(at as u64, &mut bytes[at..]).unwrap();
-                    assert!(read > 0, "an archived text is shorter than the archive says");
-                    at += read;
-                }
-                texts.push((row, bytes));
-            }
-            texts
-        })
-    }
-
-    fn check_archive(&mut self) {
-        let Some(index) = self.services.archive.archive().index() else { return };
-        for transcript in &self.world.transcripts {
-            let texts = self.archived(&index, &transcript.thread_id);
-            if transcript.forgotten == ForgetState::Yes {
-                assert!(texts.is_empty(), "{} was forgotten", transcript.thread_id);
-            }
-            let Some((length, of)) = transcript.archived else { continue };
-            let has = |text: &[u8]| text.get(..length).is_some_and(|text| digest(text) == of);
-            let is_there = texts.iter().any(|(_, text)| has(text));
-            assert!(is_there, "{}: an archived text is lost", transcript.thread_id);
-        }
-        let packs = self.front.run(async { index.packs.all().await.unwrap() });
-        for pack in packs {
-            let path = self.services.archive.archive().pack(pack.pack);
-            let contents = contents_of_pack(&path).unwrap();
-            let mut chunks = Vec::new();
-            let keep = |_, chunk: &[u8]| {
-                chunks.push(chunk.to_vec());
-                Ok(())
-            };
-            chunks_of_pack(&path, contents.chunks, keep).unwrap();
-            let forgotten =
-                |transcript: &&super::world::Transcript| transcript.forgotten == ForgetState::Yes;
-            for transcript in self.world.transcripts.iter().filter(forgotten) {
-                let name = transcript.thread_id.as_bytes();
-                let has = |chunk: &[u8]| memchr::memmem::find(chunk, name).is_some();
-                let is_there = chunks.iter().any(|chunk| has(chunk));
-                let is_named =
-                    contents.transcripts.iter().any(|row| row.thread_id == transcript.thread_id);
-                assert!(!is_there && !is_named, "a pack has what was forgotten");
-            }
-        }
+        self.check_archived();
+        self.check_packs();
     }
 
     /// Everything is noticed, read, archived and run.
@@ -145,15 +66,11 @@ impl Life {
         self.finish_jobs();
         self.scan();
         self.scan();
-        for at in 0..self.world.transcripts.len() {
-            if self.world.transcripts[at].forgotten == ForgetState::Asked {
-                self.forget_at(at);
-                assert!(self.world.transcripts[at].forgotten == ForgetState::Yes, "not forgotten");
-            }
-        }
+        self.finish_forgetting();
         for _ in 0..4 {
             self.archive();
         }
+        self.lift_bounds();
     }
 
     pub(super) fn check_all(&mut self) {
@@ -161,30 +78,7 @@ impl Life {
         self.check_promises();
         self.same_as_from_scratch();
         self.check_all_archived("in the end");
-    }
-
-    /// The archive is idle, and has everything that was read of the existing transcripts.
-    pub(super) fn check_all_archived(&self, when: &str) {
-        let index = self.services.archive.archive().index().unwrap();
-        let state = self.front.run(self.services.archive.state()).unwrap();
-        assert_eq!(state.work, ArchiveWork::Idle, "{when} the archive does not come to rest");
-        for transcript in &self.world.transcripts {
-            let (Some(path), Some(now)) = (&transcript.path, transcript.text()) else { continue };
-            if transcript.forgotten != ForgetState::No {
-                continue;
-            }
-            let path = path.to_str().unwrap();
-            let row = self.front.run(self.services.ingest.tables().0.by_path(path)).unwrap();
-            let end = usize::try_from(row.unwrap().cursor.offset).unwrap();
-            let texts = self.archived(&index, &transcript.thread_id);
-            let has = texts.iter().any(|(row, text)| row.path == path && *text == now[..end]);
-            let kept = texts.iter().map(|(row, text)| (&row.path, row.generation, text.len()));
-            let kept: Vec<_> = kept.collect();
-            assert!(
-                has,
-                "{path}: {when} the archive has not all {end} bytes that were read, but {kept:?}"
-            );
-        }
+        self.check_index();
     }
 
     /// A new store, filled from the same files at once, has the same content.

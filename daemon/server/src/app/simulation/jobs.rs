@@ -33,10 +33,10 @@ impl Life {
 
     pub(super) fn start_job(&mut self) -> String {
         let thread_id = self.some_thread();
-        let asked = self.request(thread_id);
+        let asked = self.request(thread_id.clone());
         let started = self.front.run(self.services.compaction.jobs.start(asked));
         if let Ok((id, _)) = &started {
-            self.world.started.push(id.clone());
+            self.world.started.push((id.clone(), thread_id));
         }
         outcome("start", &started)
     }
@@ -191,7 +191,7 @@ impl Life {
 
     /// Started jobs exist, and exactly the done ones have a compaction.
     pub(super) fn check_jobs(&mut self) {
-        for id in self.world.started.clone() {
+        for (id, _) in self.world.started.clone() {
             let key = JobKey { kind: Kind::Compact, subject: id.clone() };
             let job = self.front.run(self.services.job.jobs.get(&key));
             let job = job.unwrap_or_else(|error| panic!("a job that was started is lost: {error}"));
@@ -201,8 +201,8 @@ impl Life {
     }
 }
 
-/// Only a lost claim may be returned.
+/// Only a lost claim may be returned, or that the job was erased with its thread.
 fn lost(what: &str, error: &JobError) -> String {
-    assert!(matches!(error, JobError::Lost(_)), "{what}: {error}");
+    assert!(matches!(error, JobError::Lost(_) | JobError::NotFound(_)), "{what}: {error}");
     format!("{what}: lost")
 }

@@ -12,7 +12,7 @@ use longhaul_store::StoreError;
 
 use super::jobs::JobRun;
 use super::turns::Actor;
-use super::world::{CompactionPromise, ForgetState, OwnThread, SeedFolder, World, digest};
+use super::world::{ArchiveSettings, CompactionPromise, OwnThread, SeedFolder, World, digest};
 use super::{Chance, agents};
 use crate::args::Args;
 use crate::clock::Clock;
@@ -20,7 +20,6 @@ use crate::config::{Config, Surroundings};
 use crate::ingest::{SyncPoint, SyncTarget};
 use crate::paths::Base;
 use crate::recorder::Key;
-use crate::service::archive::ArchiveWork;
 use crate::service::choice::ChoiceSubject;
 use crate::service::compaction::{Request, Subject};
 use crate::service::recording::{Addition, Body};
@@ -42,8 +41,8 @@ pub(super) struct Life {
     pub(super) chance: Chance,
     /// Reads transcripts and answers clients.
     pub(super) front: Actor,
-    indexing: Actor,
-    archiving: Actor,
+    pub(super) indexing: Actor,
+    pub(super) archiving: Actor,
     pub(super) clock: Clock,
     pub(super) services: Services,
     pub(super) runs: Vec<JobRun>,
@@ -62,6 +61,7 @@ impl Life {
         let clock = clock(&world);
         let [front, indexing, archiving] = std::array::from_fn(|_| Actor::new());
         let followers = Some([indexing.handle(), archiving.handle()]);
+        configure(&place, &world.archiving);
         let deps = Deps { followers, ..Deps::new(config(&place), clock.clone()) };
         crate::folder::make_private(&deps.config.now().state_dir).unwrap();
         let services = front.run(Services::open(deps, place.file("v1.sock"))).unwrap();
@@ -82,6 +82,9 @@ impl Life {
         };
         life.say("starts");
         life.catch_up();
+        // Opens it.
+        life.index();
+        life.check_made_again();
         life.rescue();
         life.check_promises();
         life
@@ -117,22 +120,26 @@ impl Life {
 
     fn step(&mut self) -> String {
         match self.chance.below(100) {
-            0..24 => agents::act(&mut self.world, &self.place, &mut self.chance),
-            24..38 => self.notice(),
-            38..41 => self.scan(),
-            41..46 => self.sync(),
-            46..54 => self.append(),
-            54..59 => self.compact(),
-            59..61 => self.undo(),
-            61..64 => self.pin(),
-            64..68 => self.start_job(),
-            68..82 => self.job(),
-            82..88 => self.archive(),
-            88..90 => self.index(),
-            90..93 => self.write_log(),
-            93..97 => self.set_clock(),
-            97 => self.verify(),
-            98 => self.forget(),
+            0..22 => agents::act(&mut self.world, &self.place, &mut self.chance),
+            22..35 => self.notice(),
+            35..38 => self.scan(),
+            38..42 => self.sync(),
+            42..49 => self.append(),
+            49..54 => self.compact(),
+            54..56 => self.undo(),
+            56..59 => self.pin(),
+            59..63 => self.start_job(),
+            63..75 => self.job(),
+            75..81 => self.archive(),
+            81..83 => self.index(),
+            83..86 => self.write_log(),
+            86..90 => self.set_clock(),
+            90 => self.verify(),
+            91 => self.forget(),
+            92 => self.erase(),
+            93..95 => self.restore(),
+            95..98 => self.set_bounds(),
+            98 => self.set_redaction(),
             _ => {
                 self.services.ingest.forget_folds();
                 "folds are dropped".to_owned()
@@ -155,6 +162,16 @@ impl Life {
             .transcripts
             .get(at)
             .map_or_else(|| own.unwrap_or_default(), |transcript| transcript.thread_id.clone())
+    }
+
+    /// The number of a thread of an agent, rather one that was deleted.
+    pub(super) fn some_transcript(&mut self) -> usize {
+        let mut numbers: Vec<usize> = (0..self.world.transcripts.len()).collect();
+        let is_gone = |at: &usize| self.world.transcripts[*at].path.is_none();
+        if numbers.iter().any(is_gone) && self.chance.below(4) > 0 {
+            numbers.retain(is_gone);
+        }
+        numbers[usize::try_from(self.chance.below(numbers.len() as u64)).unwrap()]
     }
 
     fn sync(&mut self) -> String {
@@ -203,7 +220,7 @@ impl Life {
 
     fn compact(&mut self) -> String {
         let thread_id = self.some_thread();
-        let asked = self.request(thread_id);
+        let asked = self.request(thread_id.clone());
         let made = self.front.run(self.services.compaction.compactor.run(asked));
         if let Ok(made) = &made
             && !made.warnings.iter().any(|warning| warning.kind == "not_kept")
@@ -211,6 +228,7 @@ impl Life {
             let view = digest(made.view.as_bytes());
             self.world.compactions.push(CompactionPromise {
                 id: made.id.clone(),
+                thread_id,
                 view,
                 is_undone: false,
             });
@@ -264,34 +282,6 @@ impl Life {
         outcome("pin", &chosen)
     }
 
-    /// A pass of the archive. From now on it must be able to return what it has then.
-    pub(super) fn archive(&mut self) -> String {
-        // Earlier hints, a pass, and what is due after it: never two at once.
-        self.archiving.run(async {});
-        self.archiving.pass(200);
-        self.archiving.pass(1_000);
-        self.note_archived();
-        "the archive has its turn".to_owned()
-    }
-
-    /// Everything read before the start, or now, is archived even if no transcript changes again.
-    fn catch_up(&mut self) {
-        self.front.run(self.services.ingest.first_read()).unwrap();
-        for _ in 0..4 {
-            self.archive();
-            if self.front.run(self.services.archive.state()).unwrap().work == ArchiveWork::Idle {
-                break;
-            }
-        }
-        self.check_all_archived("after a start");
-    }
-
-    fn index(&mut self) -> String {
-        self.indexing.run(async {});
-        self.indexing.pass(1_000);
-        "the index has its turn".to_owned()
-    }
-
     /// Checkpoints SQLite's log into the database, which may then be sealed.
     fn write_log(&mut self) -> String {
         // A whole number of turns, so that nothing else is due with it.
@@ -315,45 +305,15 @@ impl Life {
         }
         format!("clock {chance}")
     }
-
-    fn verify(&mut self) -> String {
-        let found = self.front.run(self.services.archive.check(None));
-        if let Ok(found) = &found {
-            assert_eq!(found.damaged_packs, 0, "the archive is damaged");
-        }
-        outcome("verify", &found)
-    }
-
-    fn forget(&mut self) -> String {
-        let count = self.world.transcripts.len() as u64;
-        let at = usize::try_from(self.chance.below(count * 4)).unwrap();
-        match at < self.world.transcripts.len() {
-            true => self.forget_at(at),
-            false => "nothing is forgotten".to_owned(),
-        }
-    }
-
-    pub(super) fn forget_at(&mut self, at: usize) -> String {
-        let transcript = &mut self.world.transcripts[at];
-        let thread_id = transcript.thread_id.clone();
-        transcript.archived = None;
-        if transcript.forgotten == ForgetState::No {
-            transcript.forgotten = ForgetState::Asked;
-        }
-        self.save();
-        let done = self.front.run(self.services.archive.forget(&thread_id));
-        if done.is_ok() {
-            self.world.transcripts[at].forgotten = ForgetState::Yes;
-        }
-        outcome("forget", &done)
-    }
 }
 
 /// The description of a call; there is no reason for an error of the store.
 pub(super) fn outcome<T>(what: &str, done: &Result<T, ServiceError>) -> String {
     match done {
         Ok(_) => format!("{what}: done"),
-        Err(ServiceError::Store(error)) if !matches!(error, StoreError::Fenced(_)) => {
+        Err(ServiceError::Store(error))
+            if !matches!(error, StoreError::Fenced(_) | StoreError::Erased { .. }) =>
+        {
             panic!("{what}: {error}")
         }
         Err(error) => {
@@ -372,10 +332,15 @@ fn clock(world: &World) -> Clock {
     clock
 }
 
+/// Writes the configuration file.
+pub(super) fn configure(place: &SeedFolder, archiving: &ArchiveSettings) {
+    let file = Base::under(&place.home()).config_file();
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, format!("{CONFIG}{}", super::bounds::table(archiving))).unwrap();
+}
+
 fn config(place: &SeedFolder) -> Config {
     let base = Base::under(&place.home());
-    fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
-    fs::write(base.config_file(), CONFIG).unwrap();
     let around = Surroundings {
         base,
         current_dir: place.home(),

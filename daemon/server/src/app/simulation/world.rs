@@ -50,10 +50,35 @@ pub(super) struct World {
     pub(super) own: Option<OwnThread>,
     pub(super) compactions: Vec<CompactionPromise>,
     pub(super) pins: Vec<(String, String)>,
-    /// Compactions that were started as jobs.
-    pub(super) started: Vec<String>,
+    /// Compactions that were started as jobs, with their threads.
+    pub(super) started: Vec<(String, String)>,
     /// The newest epoch of each job.
     pub(super) epochs: BTreeMap<String, u64>,
+    pub(super) archiving: ArchiveSettings,
+    /// The database that was lost before this daemon began.
+    pub(super) lost: Option<LostDatabase>,
+}
+
+/// Settings of the archive.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct ArchiveSettings {
+    pub(super) max_bytes: Option<u64>,
+    pub(super) max_age_days: u64,
+    pub(super) redact: bool,
+}
+
+impl ArchiveSettings {
+    /// Whether it may evict threads.
+    pub(super) fn has_bounds(&self) -> bool {
+        self.max_bytes.is_some() || self.max_age_days > 0
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum LostDatabase {
+    ArchiveIndex,
+    Store,
+    SearchIndex,
 }
 
 impl World {
@@ -80,8 +105,67 @@ pub(super) struct Transcript {
     /// The rest of its half-written last line.
     pub(super) rest: Option<String>,
     /// The archive had this much of it at the end of a pass, and since then it only grew.
-    pub(super) archived: Option<(usize, u128)>,
+    pub(super) archived: Option<TextPromise>,
+    /// By the archive.
     pub(super) forgotten: ForgetState,
+    /// By everything.
+    pub(super) erased: ErasureState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum ErasureState {
+    No,
+    /// Whether the answer is missing.
+    Asked,
+    /// Lines up to this number are nowhere, nor is the thread unless its agent has written it again.
+    Yes {
+        until: u64,
+        is_written_again: bool,
+    },
+}
+
+/// Only lines with this word have a secret.
+pub(super) const SECRETIVE: &[u8] = b"credential";
+
+/// The beginning of a text in the archive.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct TextPromise {
+    pub(super) bytes: usize,
+    exact: u128,
+    lines: usize,
+    /// Of its lines without a secret, which redaction does not change.
+    innocent: u128,
+}
+
+impl TextPromise {
+    pub(super) fn of(text: &[u8]) -> Self {
+        let lines = text.split_inclusive(|byte| *byte == b'\n').count();
+        let innocent = innocent(text, lines);
+        Self { bytes: text.len(), exact: digest(text), lines, innocent }
+    }
+
+    /// Whether an archived text begins with it.
+    pub(super) fn is_in(&self, text: &[u8], is_redacted: bool) -> bool {
+        match is_redacted {
+            false => text.get(..self.bytes).is_some_and(|text| digest(text) == self.exact),
+            true => innocent(text, self.lines) == self.innocent,
+        }
+    }
+}
+
+/// The digest of the innocent ones of the first lines.
+fn innocent(text: &[u8], lines: usize) -> u128 {
+    let mut kept = Vec::new();
+    let all = text.split_inclusive(|byte| *byte == b'\n').map(Some).chain(std::iter::repeat(None));
+    for line in all.take(lines) {
+        match line.map(|line| line.strip_suffix(b"\n").unwrap_or(line)) {
+            Some(line) if memchr::memmem::find(line, SECRETIVE).is_some() => kept.push(b'.'),
+            Some(line) => kept.extend(line),
+            None => kept.push(b'!'),
+        }
+        kept.push(b'\n');
+    }
+    digest(&kept)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +203,7 @@ pub(super) struct OwnThread {
 #[derive(Serialize, Deserialize)]
 pub(super) struct CompactionPromise {
     pub(super) id: String,
+    pub(super) thread_id: String,
     pub(super) view: u128,
     pub(super) is_undone: bool,
 }

@@ -257,11 +257,6 @@ impl ArchiveIndex {
         })
     }
 
-    /// Gives the free pages back to the disk: rewrites the file.
-    pub async fn shrink(&self) -> Result<(), StoreError> {
-        self.scrub().await
-    }
-
     /// Stores packs with their chunks, and the pieces of texts, in one transaction that is on disk when this returns. An
     /// existing chunk stays where it is, unless its pack is damaged. On an error nothing was stored.
     pub async fn commit(
@@ -296,7 +291,7 @@ impl ArchiveIndex {
         totals(&row).map_err(|error| self.pools.classify(error))
     }
 
-    /// Checkpoints and truncates the log: afterwards deleted data is in neither file.
+    /// Rewrites the file and empties the log: afterwards deleted data is in neither, and the free pages are back with the disk.
     pub async fn scrub(&self) -> Result<(), StoreError> {
         self.pools.scrub().await
     }

@@ -153,13 +153,16 @@ impl NoteTable {
         Ok(gone)
     }
 
-    /// Merges the index of words, in which deleted passages stay until then, and empties the log: afterwards deleted data is
-    /// in neither file.
-    pub async fn scrub(&self) -> Result<(), StoreError> {
+    /// Merges the index of words, in which deleted passages stay until then.
+    pub async fn merge(&self) -> Result<(), StoreError> {
         let pools = self.0.pools();
         let merge = sqlx::query("INSERT INTO memory_text (memory_text) VALUES ('optimize')");
-        merge.execute(pools.writer()).await.map_err(|error| pools.classify(error))?;
-        pools.scrub().await
+        merge.execute(pools.writer()).await.map(drop).map_err(|error| pools.classify(error))
+    }
+
+    /// Rewrites the database and empties the log: afterwards deleted data is in neither file.
+    pub async fn scrub(&self) -> Result<(), StoreError> {
+        self.0.pools().scrub().await
     }
 
     pub async fn exclusions(&self) -> Result<Vec<Exclusion>, StoreError> {

@@ -69,7 +69,7 @@ impl Life {
                     "{thread_id} has a pin or a receipt and was evicted for its age"
                 ),
             }
-            self.check_nothing_of(thread_id, "evicted");
+            self.check_no_text_of(thread_id);
         }
     }
 

@@ -121,7 +121,10 @@ fn found(transcript: &Transcript, is_forgotten: bool, bytes: &[u8]) -> Option<St
     let mut places = memchr::memmem::find_iter(bytes, name);
     let at = match transcript.erased {
         _ if is_forgotten => places.next(),
-        ErasureState::Yes { is_written_again: false, .. } => places.next(),
+        // Memory must not learn from it again: its list has the kind and the id, one after the other.
+        ErasureState::Yes { is_written_again: false, .. } => {
+            places.find(|at| !bytes[..*at].ends_with(b"thread"))
+        }
         ErasureState::Yes { until, is_written_again: true } => {
             places.find(|at| line_before(&bytes[..*at]).is_some_and(|number| number <= until))
         }

@@ -150,7 +150,7 @@ async fn shrink(index: &ArchiveIndex, is_over: bool) -> Result<(), ServiceError>
     if free == 0 || !is_over && free < (fixed + rows) / FREE_PART {
         return Ok(());
     }
-    if let Err(error) = index.shrink().await {
+    if let Err(error) = index.scrub().await {
         tracing::warn!(%error, "cannot shrink the archive's index");
     }
     Ok(())

@@ -130,7 +130,10 @@ impl MemoryNotes {
         pending.ok_or_else(no_such_note)
     }
 
-    /// Forgets `what`, and returns after a generation without it is published.
+    /// Forgets `what`, and returns after a generation without it is published and no file has it.
+    ///
+    /// # Errors
+    /// Those of the store, such as a full disk: it is forgotten then, but may still be in the bytes of the database.
     pub async fn forget(&self, what: Exclusion) -> Result<ForgetResult, ServiceError> {
         let what = match what {
             Exclusion::Project(cwd) => Exclusion::Project(project_or_folder(&cwd)),
@@ -147,10 +150,13 @@ impl MemoryNotes {
         if let Exclusion::Thread(id) = &what {
             self.archive.forget(id).await?;
         }
-        self.erase(&what).await
+        let forgotten = self.erase(&what).await?;
+        // Pages of the database still contain the deleted text.
+        self.notes.scrub().await?;
+        Ok(forgotten)
     }
 
-    /// Like [`MemoryNotes::forget`], for an exclusion that was checked, and without the archive.
+    /// Like [`MemoryNotes::forget`], for an exclusion that was checked, and without the archive. The caller scrubs the database.
     pub(in crate::service) async fn erase(
         &self,
         what: &Exclusion,
@@ -165,10 +171,8 @@ impl MemoryNotes {
             return Err(no_such_note());
         }
         let (generation, _) = self.publisher.publish(Purge::Yes(summary), None).await?;
-        // Pages of the database still contain the deleted text.
-        if let Err(error) = self.notes.scrub().await {
-            tracing::warn!(%error, "cannot empty the database's log now; a later checkpoint does");
-        }
+        // Deleted passages stay in the index of words until then.
+        self.notes.merge().await?;
         Ok(ForgetResult { gone, generation })
     }
 }

@@ -75,6 +75,8 @@ pub struct Briefing {
     pub(super) requests: EvidenceLines,
     pub(super) template: EvidenceLines,
     template_name: String,
+    /// The template is a role that the agent plays until the person ends it.
+    pub(super) is_role: bool,
     /// The latest message as typed; a template is represented by its name.
     active: ActiveRequest,
     /// Earlier requests, newest last: a rollback returns to one of them.
@@ -414,7 +416,7 @@ fn push(
         return;
     }
     let heading = text::cut_words(heading, 80).into_owned();
-    let line = Line { seq, turn, strength, group: group.to_owned(), heading, text };
+    let line = Line { seq, turn, strength, group: group.to_owned(), heading, text, is_cut: false };
     lines.push(line, kind.rule().bytes_max);
 }
 

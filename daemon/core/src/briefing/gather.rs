@@ -1,6 +1,7 @@
 //! Collects every quote that may appear in a view, with its weight.
 
 mod checks;
+mod files;
 mod listing;
 mod requests;
 mod shares;
@@ -12,15 +13,15 @@ use std::collections::{HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
 
+use super::answer;
 use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
-use super::documents;
 use super::evidence::Line;
 use super::extra::Extra;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::marks;
 use super::select::{Focus, Quote, SMALL_TOKENS};
-use crate::{paths, quote, text};
+use crate::{quote, text};
 
 /// Open tasks to search for file names, the minimum length of such a name, and the weight factors of named
 /// files.
@@ -40,14 +41,6 @@ const UNREPORTED_PERCENT: u16 = 300;
 
 /// A request shorter than this names no files itself.
 const SHORT_REQUEST_BYTES: usize = 80;
-
-/// Maximum names shown for a changed file, and their bytes.
-const NAMES: usize = 8;
-const NAMES_BYTES: usize = 200;
-
-/// Maximum bytes of names for a file that the current turn edited at least this often.
-const OUTLINE_BYTES: usize = 400;
-const OUTLINE_EDITS: u32 = 5;
 
 /// For an edited file, added lines say more than lines that were read.
 const EDITED_WEIGHT: f64 = 0.6;
@@ -167,8 +160,7 @@ impl<'a> Builder<'a> {
                 ahead.push_str(line);
             }
         }
-        let now = self.briefing.turn();
-        let steps = self.briefing.template.iter().filter(|step| step.turn == now);
+        let steps = self.briefing.template.iter().filter(|_| self.is_template_current());
         let steps: Vec<&str> = steps.map(|step| step.text.as_str()).collect();
         let names = |words: &str, path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
@@ -279,17 +271,20 @@ impl<'a> Builder<'a> {
         let reported: HashSet<u32> = self.briefing.reports.iter().map(|line| line.turn).collect();
         let newest = self.briefing.remarks.iter().rev().take(NEWEST_REMARKS).last();
         let newest = newest.map_or(0, |line| line.seq);
+        let is_current = kind == EvidenceKind::Template && self.is_template_current();
         for line in lines {
             // A decision holds until another is written.
             let holds = kind == EvidenceKind::Added
                 && (marks::decides(&line.text) || marks::decides(&line.heading));
-            let turns = if holds { 0 } else { now.saturating_sub(line.turn) };
+            let turns = if holds || is_current { 0 } else { now.saturating_sub(line.turn) };
             let age = usize::try_from(turns).unwrap_or(2);
             // Remarks are soon outdated by later ones.
             let is_older = kind == EvidenceKind::Remark && line.seq < newest;
-            // A template is done once its turn has a report.
-            let is_followed =
-                kind == EvidenceKind::Template && line.turn < now && self.is_reported(line.turn);
+            // A template is done once its turn has a report, except while the person only answers.
+            let is_followed = kind == EvidenceKind::Template
+                && line.turn < now
+                && !is_current
+                && self.is_reported(line.turn);
             // So are the thoughts of that turn.
             let is_reported = line.heading == THOUGHT && reported.contains(&line.turn);
             // Where a turn ended without a report, its remarks are all that the agent said of it.
@@ -324,6 +319,15 @@ impl<'a> Builder<'a> {
         for (at, step) in (0..).zip(steps) {
             step.weight *= FIRST_STEP + (LAST_STEP - FIRST_STEP) * f64::from(at) / f64::from(last);
         }
+    }
+
+    /// Whether the last template still says what to do: it is a role, or the person only answered since.
+    fn is_template_current(&self) -> bool {
+        let briefing = self.briefing;
+        let of = briefing.template.iter().next().map_or(0, |step| step.turn);
+        let since = briefing.requests.iter().filter(|line| line.turn > of);
+        let mut typed = since.filter(|line| !requests::is_answer(line));
+        briefing.is_role || typed.all(|line| line.text.len() <= answer::ANSWER_BYTES)
     }
 
     /// Whether the agent answered in that turn or later.
@@ -365,56 +369,6 @@ impl<'a> Builder<'a> {
         if let Some(candidate) = self.candidates.last_mut() {
             candidate.group = quote::whole_line(group.into());
             candidate.heading = quote::whole_line(heading.into());
-        }
-    }
-
-    /// Omits the file hash in a small view.
-    fn file_words<'t>(&self, words: &'t str) -> &'t str {
-        words.split(", hash=").next().filter(|_| self.is_small()).unwrap_or(words)
-    }
-
-    fn files(&mut self) {
-        let now = self.briefing.turn();
-        for (order, file) in (0..).zip(&self.extra.files) {
-            let mut text = format!("{} ({}", file.path, self.file_words(&file.words));
-            let (mut age, mut strength) = (2, 100);
-            if let Some(effect) = self.briefing.effects.of(&file.path) {
-                age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
-                // The only edit wrote the complete file, as the count shows.
-                if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
-                    text = format!("{} (", file.path);
-                }
-                if paths::is_scratch_file(&file.path) {
-                    strength = 40;
-                }
-                let now_on = self.briefing.commands.git.branch();
-                let on = effect.deleted_on.as_deref().filter(|on| Some(*on) != now_on);
-                if let Some(on) = on.filter(|_| !effect.is_transient()) {
-                    text.push_str(&format!(", on branch {on}"));
-                }
-                if effect.is_transient() {
-                    text.push_str(" again; it was made here");
-                    strength = 15;
-                } else if !effect.is_deleted {
-                    text.push_str(if text.ends_with('(') { "" } else { ", " });
-                    text.push_str(&effect.counts());
-                }
-                // A growing document is summarized by its outline, other files by their newest names.
-                let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
-                let (names, bytes) = match () {
-                    () if is_growing => (usize::MAX, OUTLINE_BYTES),
-                    () if documents::is_prose(&file.path) => (NAMES, NAMES_BYTES / 2),
-                    () => (NAMES, NAMES_BYTES),
-                };
-                let first = effect.names.len().saturating_sub(names);
-                if !effect.is_deleted {
-                    let verb = if effect.written_lines.is_some() { "holds" } else { "adds" };
-                    text.push_str(&list_names(verb, &effect.names[first..], bytes));
-                }
-            }
-            text.push(')');
-            self.push(EvidenceKind::File, order, (age, strength), text);
-            self.label(&file.path, "");
         }
     }
 
@@ -461,22 +415,6 @@ fn first_of(files: &[&str]) -> String {
         more => format!(" and {more} more"),
     };
     format!("{}{more}", files[..files.len().min(3)].join(", "))
-}
-
-/// `; adds a, b`: the newest names within `bytes`, in their order.
-fn list_names(verb: &str, names: &[String], bytes: usize) -> String {
-    let mut room = bytes;
-    let fitting = names.iter().rev().take_while(|name| {
-        let fits = name.len() + 2 <= room;
-        room = room.saturating_sub(name.len() + 2);
-        fits
-    });
-    let shown = &names[names.len() - fitting.count()..];
-    match (shown.is_empty(), shown.len() < names.len()) {
-        (true, _) => String::new(),
-        (false, true) => format!("; {verb} …, {}", shown.join(", ")),
-        (false, false) => format!("; {verb} {}", shown.join(", ")),
-    }
 }
 
 struct Order((u64, u64));

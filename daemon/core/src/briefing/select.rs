@@ -165,7 +165,7 @@ struct SelectionState<'a> {
     labels: Vec<u64>,
     used: [u64; RULES.len()],
     left: u64,
-    budget: u64,
+    shared: u64,
     chosen: Vec<bool>,
 }
 
@@ -212,8 +212,8 @@ impl<'a> Selection<'a> {
         Self { groups, worth, said, labels: labels.tokens, quotes }
     }
 
-    /// The lines to show within `budget` tokens.
-    pub(super) fn select(&self, budget: u64) -> Vec<&Quote<'a>> {
+    /// The lines to show within `budget` tokens. The shares of the kinds are percentages of `shared`.
+    pub(super) fn select(&self, budget: u64, shared: u64) -> Vec<&Quote<'a>> {
         let left_worth = self.worth.iter().zip(&self.said);
         let mut choice = SelectionState {
             groups: &self.groups,
@@ -223,7 +223,7 @@ impl<'a> Selection<'a> {
             labels: self.labels.clone(),
             used: [0; RULES.len()],
             left: budget,
-            budget,
+            shared,
             chosen: vec![false; self.groups.len()],
         };
         for (index, group) in self.groups.iter().enumerate() {
@@ -305,7 +305,7 @@ impl SelectionState<'_> {
             let kind = self.groups[index].kind;
             let rule = kind.rule();
             let percent = if within_shares { rule.share_percent } else { rule.max_percent };
-            let is_over = self.used[kind as usize] + cost > self.budget * u64::from(percent) / 100;
+            let is_over = self.used[kind as usize] + cost > self.shared * u64::from(percent) / 100;
             if cost > self.left || is_over {
                 continue;
             }
@@ -331,7 +331,7 @@ impl SelectionState<'_> {
         // In a small budget they count in full.
         let cost = to_f64(cost + 3);
         let counted =
-            if self.budget < SMALL_TOKENS { cost } else { cost.sqrt() * cost.sqrt().sqrt() };
+            if self.shared < SMALL_TOKENS { cost } else { cost.sqrt() * cost.sqrt().sqrt() };
         group.weight * sum / counted
     }
 

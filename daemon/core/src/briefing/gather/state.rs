@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::super::answer;
 use super::super::checks::Census;
 use super::super::checks::Commands;
 use super::super::collect::{SeenOutput, TurnOutcome};
 use super::super::coverage;
 use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
-use super::super::prompt;
 use super::super::select::Quote;
 use super::super::tasks;
 use super::super::warnings;
@@ -296,12 +296,12 @@ impl<'a> Builder<'a> {
         let said = |quote: &Quote<'_>| is_of_last(quote) && quote.order.0 == seq;
         let asking = self.candidates.iter().rposition(|quote| {
             said(quote)
-                && (prompt::asks(&quote.text) || prompt::offers(&quote.text))
+                && (answer::asks(&quote.text) || answer::offers(&quote.text))
                 && !quote.text.starts_with('|')
         });
         let Some(asking) = asking else { return };
         // Only a question near the end is still open; an offer must be the very last line.
-        let (what, most) = match prompt::asks(&self.candidates[asking].text) {
+        let (what, most) = match answer::asks(&self.candidates[asking].text) {
             true => ("asked", LINES_AFTER),
             false => ("offered", 1),
         };

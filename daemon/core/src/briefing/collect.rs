@@ -184,6 +184,8 @@ pub(super) struct CommandRun<'a> {
     pub program: &'a str,
     /// It only inspects files, git or the machine.
     pub is_look: bool,
+    /// It ran outside the agent's sandbox.
+    pub is_unconfined: bool,
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
     /// Without escape sequences.
@@ -205,6 +207,7 @@ impl Briefing {
             chain,
             program: run.program,
             is_look: run.is_look,
+            is_unconfined: run.is_unconfined,
             outcome: run.outcome,
             counts: run.counts,
             printed: run.printed,
@@ -239,6 +242,7 @@ impl Briefing {
             chain: Chain::of(&command),
             program: checks::EDIT,
             is_look: false,
+            is_unconfined: false,
             class: Class::Other,
             outcome,
             counts: None,

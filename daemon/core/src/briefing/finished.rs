@@ -15,6 +15,8 @@ pub(super) struct FinishedCommand<'a> {
     pub chain: Chain<'a>,
     pub program: &'a str,
     pub is_look: bool,
+    /// It ran outside the agent's sandbox.
+    pub is_unconfined: bool,
     pub class: Class,
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
@@ -28,6 +30,29 @@ pub(super) fn purpose(line: &str) -> Vec<String> {
     let commands = shell::commands(line);
     let words = commands.first().map(shell::purpose).unwrap_or_default();
     words.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a line's first command does what that of the failed line should have done: its options may differ,
+/// and it may name more or fewer targets, but no others.
+pub(super) fn is_same_work(failed: &str, line: &str) -> bool {
+    let (failed, line) = (shell::commands(failed), shell::commands(line));
+    let (Some(failed), Some(line)) = (failed.first(), line.first()) else { return false };
+    let (before, after) = (targets(failed), targets(line));
+    let has_all = |these: &[&str], of: &[&str]| of.iter().all(|it| these.contains(it));
+    shell::purpose(failed) == shell::purpose(line)
+        && (has_all(&before, &after) || has_all(&after, &before))
+}
+
+/// The words of a command that are neither options nor may be values of options.
+fn targets(command: &shell::Command) -> Vec<&str> {
+    let words = command.words.iter().map(String::as_str);
+    let before = std::iter::once("").chain(words.clone());
+    let plain = words.zip(before).filter(|(word, before)| {
+        let is_value = before.starts_with('-') && !before.contains('=');
+        // The end of a command that was cut.
+        !is_value && !word.starts_with('-') && !word.ends_with('…')
+    });
+    plain.map(|(word, _)| word).collect()
 }
 
 /// Whether a line runs a git subcommand, with any options before it.

@@ -2,6 +2,7 @@
 
 mod checks;
 mod listing;
+mod outputs;
 mod requests;
 mod shares;
 mod state;

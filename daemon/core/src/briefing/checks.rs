@@ -17,6 +17,9 @@ use crate::text;
 /// Program name recorded for a patch.
 pub(super) const EDIT: &str = "edit";
 
+/// Exit code of a shell that does not find the program.
+const NOT_FOUND: i64 = 127;
+
 /// Maximum checks and failures to keep.
 const CHECKS_MAX: usize = 16;
 const FAILURES_MAX: usize = 12;
@@ -95,7 +98,9 @@ impl Commands {
         if run.class.is_check() {
             self.check(run);
         }
-        if run.outcome.is_failure() && !run.is_look {
+        // A program that is missing is missed by more than one look.
+        let is_missing = run.outcome == CommandOutcome::Exit(NOT_FOUND);
+        if run.outcome.is_failure() && (!run.is_look || is_missing) {
             self.fail(run);
         } else if run.outcome == CommandOutcome::Exit(0)
             && self.failures.iter().any(FailedCommand::is_open)
@@ -168,7 +173,8 @@ impl Commands {
         let lines = output::failure_lines(run.printed, 2).join(" | ");
         let lines = text::one_line_cut(&lines, 240);
         let command = text::cut_words(run.command, 120);
-        let text = format!("{command} → {}: {lines}", outcome::words(run.outcome));
+        let lines = if lines.is_empty() { lines } else { format!(": {lines}") };
+        let text = format!("{command} → {}{lines}", outcome::words(run.outcome));
         let program = run.program.to_owned();
         self.failures.retain(|known| known.text != text);
         let failure = FailedCommand {
@@ -224,7 +230,7 @@ impl Commands {
             }
             failure.needs_no_sandbox = is_outside;
             if is_repair {
-                failure.repair = Some(text::cut_words(run.command, 120).into_owned());
+                failure.repair = Some(text::cut_words(run.typed, 120).into_owned());
             }
             failure.is_usable = true;
         }

@@ -198,11 +198,14 @@ impl Briefing {
         let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
         let place = place_of(from.as_deref().or(run.from), folder);
         let command = lines::tidy(&script, folder, COMMAND_BYTES);
+        let has_options = script.len() < without_cd(run.script).len();
+        let typed = has_options.then(|| lines::tidy(without_cd(run.script), folder, COMMAND_BYTES));
         let chain = Chain::of(&command);
         let finished = FinishedCommand {
             seq: run.seq,
             turn: self.turn,
             command: &command,
+            typed: typed.as_deref().unwrap_or(&command),
             class: chain.class(),
             chain,
             program: run.program,
@@ -239,6 +242,7 @@ impl Briefing {
             seq,
             turn: self.turn,
             command: &command,
+            typed: &command,
             chain: Chain::of(&command),
             program: checks::EDIT,
             is_look: false,

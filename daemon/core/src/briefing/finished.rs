@@ -12,6 +12,8 @@ pub(super) struct FinishedCommand<'a> {
     pub turn: u32,
     /// One line, redacted, without a leading `cd`.
     pub command: &'a str,
+    /// The same with the options between `git` and its subcommand.
+    pub typed: &'a str,
     pub chain: Chain<'a>,
     pub program: &'a str,
     pub is_look: bool,
@@ -47,8 +49,11 @@ pub(super) fn is_same_work(failed: &str, line: &str) -> bool {
 fn targets(command: &shell::Command) -> Vec<&str> {
     let words = command.words.iter().map(String::as_str);
     let before = std::iter::once("").chain(words.clone());
+    let is_git = command.words.first().is_some_and(|program| program == "git");
     let plain = words.zip(before).filter(|(word, before)| {
-        let is_value = before.starts_with('-') && !before.contains('=');
+        // An inline program is what the command does.
+        let is_program = matches!(*before, "-c" | "-e") && !is_git;
+        let is_value = before.starts_with('-') && !before.contains('=') && !is_program;
         // The end of a command that was cut.
         !is_value && !word.starts_with('-') && !word.ends_with('…')
     });

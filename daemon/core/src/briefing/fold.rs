@@ -99,7 +99,7 @@ impl Briefing {
             self.record_skill(values);
         }
         for (heading, words) in handed_over(action) {
-            self.commands.census.agents |= !publishes(action);
+            self.commands.census.agents |= starts_agent(action);
             self.record_remark(at.seq, heading, words, folder);
         }
     }
@@ -326,11 +326,16 @@ fn handed_over(action: &Action) -> Vec<(&'static str, &str)> {
     }
 }
 
-/// Whether a script publishes what it writes: a commit's message or the text of a pull request.
-fn publishes(action: &Action) -> bool {
+/// Programs that are agents or start them.
+const AGENTS: [&str; 8] =
+    ["claude", "codex", "gemini", "opencode", "aider", "goose", "copilot", "workmux"];
+
+/// Whether a script starts another agent.
+fn starts_agent(action: &Action) -> bool {
     let Action::Script(script) = action else { return false };
-    let mut programs = script.commands.iter().filter_map(|command| command.words.first());
-    programs.any(|program| ["git", "gh", "glab", "jj", "curl"].contains(&program.as_str()))
+    let programs = script.commands.iter().filter_map(|command| command.words.first());
+    let mut names = programs.map(|program| program.rsplit('/').next().unwrap_or(program));
+    names.any(|name| AGENTS.contains(&name))
 }
 
 /// Tools whose arguments are addressed to another agent.

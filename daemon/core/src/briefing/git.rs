@@ -243,18 +243,9 @@ impl GitState {
         if new.is_some() && !is_head && self.lines.iter().any(is_same) {
             return;
         }
-        let is_here = |known: &GitLine| is_same(known) && known.place == run.place;
-        let known = self.lines.iter().position(is_here).filter(|_| new.is_some());
-        if is_head {
-            let here = self.lines.iter_mut().filter(|known| known.place == run.place);
-            here.for_each(|known| known.is_head = false);
-        }
-        // A commit shown again was still made when it was made.
-        if let Some(known) = known.and_then(|known| self.lines.get_mut(known)) {
-            known.is_head = is_head;
-            if made_on(&text).is_some() {
-                known.text = text;
-            }
+        // The newest commit shown again was still made when it was made.
+        let head = self.head(run.place).and_then(|head| self.lines.get(head));
+        if is_head && new.is_some() && head.is_some_and(is_same) {
             return;
         }
         // The output of `git commit` names the branch, a log does not.
@@ -358,22 +349,30 @@ pub(super) fn without_options(line: &str) -> (Cow<'_, str>, Option<String>) {
         out.push_str(before);
         rest = after;
         let is_word = out[..out.len() - "git ".len()].ends_with([' ', '(', '\n']) || out == "git ";
-        while is_word {
-            let (option, after) = first_word(rest);
-            rest = match option {
-                "-C" => {
-                    let (named, after) = first_word(after);
-                    folder = Some(named.trim_matches(['"', '\'']).to_owned());
-                    after
-                }
-                "-c" => first_word(after).1,
-                "--no-pager" | "-P" => after,
-                _ => break,
-            };
+        if is_word {
+            rest = after_options(rest, &mut folder);
         }
     }
     out.push_str(rest);
     (Cow::Owned(out), folder)
+}
+
+/// What follows the global options of git at the beginning of a line; sets the folder of a `-C`.
+fn after_options<'a>(line: &'a str, folder: &mut Option<String>) -> &'a str {
+    let mut rest = line;
+    loop {
+        let (option, after) = first_word(rest);
+        rest = match option {
+            "-C" => {
+                let (named, after) = first_word(after);
+                *folder = Some(named.trim_matches(['"', '\'']).to_owned());
+                after
+            }
+            "-c" => first_word(after).1,
+            "--no-pager" | "-P" => after,
+            _ => return rest,
+        };
+    }
 }
 
 /// The first word of a line as written, with its quotes, and what follows the space after it.

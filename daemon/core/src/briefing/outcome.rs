@@ -121,6 +121,7 @@ mod tests {
             seq: 1,
             turn: 1,
             command,
+            typed: command,
             chain: Chain::of(command),
             program: command.split(' ').next().unwrap(),
             is_look,

@@ -33,6 +33,7 @@ fn run<'a>(command: &'a str, code: i64, printed: &'a str) -> FinishedCommand<'a>
         seq: 1,
         turn: 1,
         command,
+        typed: command,
         chain: Chain::of(command),
         program,
         is_look: program == "rg",
@@ -185,6 +186,7 @@ fn only_a_success_that_is_certain_repairs_a_failure() {
         ("gh api user/emails", "gh api user/emails --jq .[0]", "", true, true),
         ("bun cli.ts skills get", "bun cli.ts eval run", "", true, false),
         ("npm install a", "npm install a b --force", "", true, true),
+        ("python3 -c 'a()'", "python3 -c 'b()'", "", true, false),
     ] {
         let mut commands = Commands::default();
         commands.finish(&run(failed, 1, "error: it broke"));
@@ -231,6 +233,21 @@ fn a_failure_knows_that_its_line_had_several_commands_even_if_it_is_cut() {
         let mut commands = Commands::default();
         commands.finish(&run(&line, 1, "error: it broke"));
         assert_eq!(commands.failures[0].is_compound, is_compound, "{line}");
+    }
+}
+
+#[test]
+fn a_look_fails_only_if_its_program_is_missing_and_a_silent_failure_ends_with_its_code() {
+    for (code, printed, expected) in [
+        (1, "", None),
+        (2, "rg: a: No such file or directory", None),
+        (127, "command not found: rg", Some("rg a → exit 127: command not found: rg")),
+        (127, "", Some("rg a → exit 127")),
+    ] {
+        let mut commands = Commands::default();
+        commands.finish(&run("rg a", code, printed));
+        let failure = commands.failures.front().map(|failure| failure.text.as_str());
+        assert_eq!(failure, expected, "exit {code}: {printed}");
     }
 }
 

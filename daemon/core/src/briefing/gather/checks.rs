@@ -39,7 +39,9 @@ impl Builder<'_> {
                 // The report of that turn covers it.
                 (None, EDIT) if failure.turn < now => continue,
                 // Another `git …` that worked says nothing about this one.
-                (None, program) if failure.is_usable && !has_verbs(program) => {
+                (None, program)
+                    if failure.is_usable && (failure.is_compound || !has_verbs(program)) =>
+                {
                     if failure.turn < now {
                         continue;
                     }

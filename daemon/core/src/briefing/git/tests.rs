@@ -8,6 +8,7 @@ fn run<'a>(seq: u64, command: &'a str, printed: &'a str, place: &'a str) -> Fini
         seq,
         turn: 1,
         command,
+        typed: command,
         chain: Chain::of(command),
         program: "git",
         is_look: false,

@@ -33,7 +33,8 @@ fn a_prompt_that_a_script_hands_on_is_work_of_another_agent() {
     let prompt =
         "Remove the old layout of the lexer.\nThe person wants no code for both of them.\n";
     for (after, is_of_others) in [
-        ("assistant run --prompt \"$prompt\"", true),
+        ("workmux add lexer -P \"$prompt\"", true),
+        ("cat \"$prompt\"", false),
         ("gh pr create --body-file \"$prompt\"", false),
     ] {
         let mut briefing = thread();
@@ -73,4 +74,27 @@ fn a_command_that_works_only_outside_the_sandbox_says_so() {
         let failure = format!("#20 gh pr list → exit 1: error connecting to github.com{expected}");
         assert!(text.contains(&failure), "{failure}: {text}");
     }
+}
+
+#[test]
+fn a_fix_by_options_of_git_shows_them() {
+    let mut briefing = thread();
+    let identity = "git -c user.name=\"Ann Lee\" commit -m x";
+    for (seq, script, code) in [(20, "git commit -m x", 128), (21, identity, 0)] {
+        let run = CommandRun {
+            seq,
+            call_id: "p",
+            script,
+            from: None,
+            program: "git",
+            is_look: false,
+            is_unconfined: false,
+            outcome: CommandOutcome::Exit(code),
+            counts: None,
+            printed: if code == 0 { "" } else { "Author identity unknown" },
+        };
+        briefing.record_command(run, None);
+    }
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains(&format!("; then worked: {identity}")), "{text}");
 }

@@ -41,8 +41,10 @@ pub(super) fn is_same_work(failed: &str, line: &str) -> bool {
     let (Some(failed), Some(line)) = (failed.first(), line.first()) else { return false };
     let (before, after) = (targets(failed), targets(line));
     let has_all = |these: &[&str], of: &[&str]| of.iter().all(|it| these.contains(it));
-    shell::purpose(failed) == shell::purpose(line)
-        && (has_all(&before, &after) || has_all(&after, &before))
+    let purpose = shell::purpose(failed);
+    // Without a subcommand, only the targets say what a program does.
+    let is_near = purpose.len() > 1 && (has_all(&before, &after) || has_all(&after, &before));
+    purpose == shell::purpose(line) && (is_near || before == after)
 }
 
 /// The words of a command that are neither options nor may be values of options.

@@ -187,6 +187,7 @@ fn only_a_success_that_is_certain_repairs_a_failure() {
         ("bun cli.ts skills get", "bun cli.ts eval run", "", true, false),
         ("npm install a", "npm install a b --force", "", true, true),
         ("python3 -c 'a()'", "python3 -c 'b()'", "", true, false),
+        ("python3 -c 'a()'", "python3 - <<'E'\nb()\nE", "", true, false),
     ] {
         let mut commands = Commands::default();
         commands.finish(&run(failed, 1, "error: it broke"));

@@ -111,7 +111,8 @@ fn is_overtaken(briefing: &Briefing, output: &SeenOutput) -> bool {
     let mut later = later.filter(|later| !is_failed_look(later));
     let words = output.what.split_whitespace();
     let names = words.map(|word| word.trim_matches(['"', '\'']).rsplit('/').next());
-    let names = names.flatten().filter(|name| name.len() > 4 && name[1..].contains('.'));
+    let names =
+        names.flatten().filter(|name| name.len() > 4 && name.rfind('.').is_some_and(|at| at > 0));
     let names: Vec<&str> = names.collect();
     output.turn < briefing.turn() && briefing.is_answered_after(output.turn.saturating_sub(1))
         || !names.is_empty()

@@ -207,6 +207,7 @@ fn a_look_that_found_nothing_is_shown_until_that_may_have_changed() {
     };
     let search = "rg GenerateGrammar \"grammars\" tests/";
     assert!(is_shown(&found_nothing(search)));
+    assert!(is_shown(&found_nothing("rg été")));
     for (path, expected) in
         [("grammars/lexer/a.json", false), ("tests/a.rs", false), ("grammar/a.rs", true)]
     {

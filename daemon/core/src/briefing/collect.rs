@@ -186,6 +186,8 @@ pub(super) struct CommandRun<'a> {
     pub program: &'a str,
     /// It only inspects files, git or the machine.
     pub is_look: bool,
+    /// It ran outside the agent's sandbox.
+    pub is_unconfined: bool,
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
     /// Without escape sequences.
@@ -198,15 +200,19 @@ impl Briefing {
         let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
         let place = place_of(from.as_deref().or(run.from), folder);
         let command = lines::tidy(&script, folder, COMMAND_BYTES);
+        let has_options = script.len() < without_cd(run.script).len();
+        let typed = has_options.then(|| lines::tidy(without_cd(run.script), folder, COMMAND_BYTES));
         let chain = Chain::of(&command);
         let finished = FinishedCommand {
             seq: run.seq,
             turn: self.turn,
             command: &command,
+            typed: typed.as_deref().unwrap_or(&command),
             class: chain.class(),
             chain,
             program: run.program,
             is_look: run.is_look,
+            is_unconfined: run.is_unconfined,
             outcome: run.outcome,
             counts: run.counts,
             printed: run.printed,
@@ -238,9 +244,11 @@ impl Briefing {
             seq,
             turn: self.turn,
             command: &command,
+            typed: &command,
             chain: Chain::of(&command),
             program: checks::EDIT,
             is_look: false,
+            is_unconfined: false,
             class: Class::Other,
             outcome,
             counts: None,

@@ -3,6 +3,7 @@
 mod checks;
 mod files;
 mod listing;
+mod outputs;
 mod requests;
 mod shares;
 mod state;

@@ -1,4 +1,5 @@
 mod answers;
+mod calls;
 mod edits;
 mod outputs;
 mod template;
@@ -140,6 +141,7 @@ fn thread() -> Briefing {
         from: None,
         program: "cargo",
         is_look: false,
+        is_unconfined: false,
         outcome: CommandOutcome::Exit(0),
         counts: None,
         printed: "all good",
@@ -431,6 +433,7 @@ fn a_failure_of_an_earlier_turn_is_shown_until_its_program_succeeds() {
             from: None,
             program,
             is_look: false,
+            is_unconfined: false,
             outcome: CommandOutcome::Exit(code),
             counts: None,
             printed: if code == 0 { "" } else { "error: no such file" },
@@ -453,4 +456,7 @@ fn a_failure_of_an_earlier_turn_is_shown_until_its_program_succeeds() {
     fail(&mut briefing, 21, "gh pr list", "gh", 0);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("#11 python") && !text.contains("#12 gh auth"), "{text}");
+    fail(&mut briefing, 22, "git status", "git", 0);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("#13 git push"), "another subcommand of git proves nothing: {text}");
 }

@@ -68,6 +68,7 @@ fn output_of_a_running_command_and_empty_search_results_are_shown() {
         from: None,
         program: "git",
         is_look: true,
+        is_unconfined: false,
         outcome: CommandOutcome::Exit(0),
         counts: None,
         printed: "",

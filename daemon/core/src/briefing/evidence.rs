@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
+use super::spot::Spot;
 use super::strength;
 
 /// A quoted line and its position.
@@ -25,6 +26,8 @@ pub(super) struct Line {
     pub heading: String,
     #[serde(rename = "x")]
     pub text: String,
+    #[serde(rename = "p", default, skip_serializing_if = "Spot::is_unknown")]
+    pub spot: Spot,
 }
 
 /// Lines in the order they were seen.
@@ -47,6 +50,13 @@ const LINE_BYTES: usize = 40;
 const GROUP_LINES: usize = 64;
 
 impl Line {
+    /// Whether `next` is a later line of the same text below the same heading.
+    fn is_above(&self, next: &Self) -> bool {
+        self.seq == next.seq
+            && self.spot.at < next.spot.at
+            && (&self.group, &self.heading) == (&next.group, &next.heading)
+    }
+
     fn bytes(&self) -> usize {
         self.text.len() + self.heading.len() + self.group.len() + LINE_BYTES
     }
@@ -54,6 +64,10 @@ impl Line {
 
 impl EvidenceLines {
     pub(super) fn push(&mut self, line: Line, bytes_max: usize) {
+        // Later the lines after it may be gone, and it must still be known that there were some.
+        if let Some(last) = self.lines.last_mut().filter(|last| last.is_above(&line)) {
+            last.spot.goes_on = true;
+        }
         self.bytes += line.bytes();
         self.lines.push(line);
         if self.bytes > bytes_max {
@@ -187,7 +201,15 @@ mod tests {
             let strength = if seq % 2 == 0 { 50 } else { 150 };
             let text = format!("line {seq} {}", "x".repeat(60));
             lines.push(
-                Line { seq, turn: 1, strength, group: String::new(), heading: String::new(), text },
+                Line {
+                    seq,
+                    turn: 1,
+                    strength,
+                    group: String::new(),
+                    heading: String::new(),
+                    text,
+                    spot: Spot::default(),
+                },
                 8 << 10,
             );
             assert!(lines.bytes <= 8 << 10);
@@ -207,6 +229,7 @@ mod tests {
             group: group.to_owned(),
             heading: String::new(),
             text: format!("line {seq} {}", "x".repeat(60)),
+            spot: Spot::default(),
         };
         for seq in 0..9 {
             lines.push(line(seq, "short.md", 45), 8 << 10);

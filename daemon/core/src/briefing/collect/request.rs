@@ -109,10 +109,12 @@ impl Briefing {
         }
         let words = text::cut_middle(words, limits::REQUEST_BYTES);
         let is_pasted = words.len() > PASTED_BYTES;
-        let (mut is_first, mut heading) = (true, "");
+        let (mut is_first, mut heading, mut last) = (true, "", "");
         lines::split(&words, |message_line| {
-            // The heading of the lines below was typed as well.
-            let title = (message_line.heading != heading && !message_line.heading.is_empty())
+            // The heading of the lines below was typed as well, unless it is the line above.
+            let is_new = message_line.heading != heading && !last.starts_with(message_line.heading);
+            last = message_line.text;
+            let title = (is_new && !message_line.heading.is_empty())
                 .then(|| format!("{}: ", text::cut_words(message_line.heading, 120)));
             heading = message_line.heading;
             let line = lines::tidy(message_line.text, folder, 400);

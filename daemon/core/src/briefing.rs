@@ -38,6 +38,7 @@ mod prompt;
 mod render;
 mod replacements;
 mod select;
+mod spot;
 mod strength;
 mod tasks;
 mod terms;

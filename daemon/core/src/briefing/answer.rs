@@ -14,7 +14,7 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
         return Vec::new();
     }
     let is_short = typed.len() <= ANSWER_BYTES;
-    let named = if is_short { options(typed) } else { option_names(typed) };
+    let named = named(typed);
     let chosen = |line: &&&str| named.iter().any(|option| is_option(line, option));
     let is_offered = |line: &&str| (1..=OPTIONS_MAX).any(|it| is_option(line, &it.to_string()));
     if report.iter().any(|line| chosen(&line)) {
@@ -192,7 +192,12 @@ fn options(typed: &str) -> Vec<String> {
 
 /// Whether the answer picks this line.
 pub(super) fn picks(typed: &str, line: &str) -> bool {
-    options(typed).iter().any(|option| is_option(line, option))
+    named(typed).iter().any(|option| is_option(line, option))
+}
+
+/// The options that a message names.
+fn named(typed: &str) -> Vec<String> {
+    if typed.len() <= ANSWER_BYTES { options(typed) } else { option_names(typed) }
 }
 
 /// Maximum letters of a menu's code.

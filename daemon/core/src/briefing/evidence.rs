@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
+use super::spot::Spot;
 use super::strength;
 
 /// A quoted line and its position.
@@ -28,6 +29,8 @@ pub(super) struct Line {
     /// A later line of its message was dropped for space.
     #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
+    #[serde(rename = "p", default, skip_serializing_if = "Spot::is_unknown")]
+    pub spot: Spot,
 }
 
 /// Lines in the order they were seen.
@@ -53,6 +56,13 @@ const LINE_BYTES: usize = 40;
 const GROUP_LINES: usize = 64;
 
 impl Line {
+    /// Whether `next` is a later line of the same text below the same heading.
+    fn is_above(&self, next: &Self) -> bool {
+        self.seq == next.seq
+            && self.spot.at < next.spot.at
+            && (&self.group, &self.heading) == (&next.group, &next.heading)
+    }
+
     fn bytes(&self) -> usize {
         self.text.len() + self.heading.len() + self.group.len() + LINE_BYTES
     }
@@ -60,6 +70,10 @@ impl Line {
 
 impl EvidenceLines {
     pub(super) fn push(&mut self, line: Line, bytes_max: usize) {
+        // Later the lines after it may be gone, and it must still be known that there were some.
+        if let Some(last) = self.lines.last_mut().filter(|last| last.is_above(&line)) {
+            last.spot.goes_on = true;
+        }
         self.bytes += line.bytes();
         self.lines.push(line);
         if self.bytes > bytes_max {

@@ -2,7 +2,7 @@
 
 use super::collect::{Briefing, CommandRun, RunningCall};
 use super::documents;
-use super::file_edit::FileEdit;
+use super::file_edit::{FileEdit, parted};
 use crate::rollout::patch::LineCounts;
 use crate::rollout::shell::{Class, Command, FileUse, Use};
 use crate::rollout::{dialog, output};
@@ -100,7 +100,7 @@ impl Briefing {
         }
         for (heading, words) in handed_over(action) {
             self.commands.census.agents |= starts_agent(action);
-            self.record_remark(at.seq, heading, words, folder);
+            self.record_prompt(at.seq, heading, words, folder);
         }
     }
 
@@ -300,12 +300,20 @@ fn heredoc(command: &Command, path: String) -> FileEdit {
     let is_whole =
         command.words.first().is_some_and(|program| program == "cat") && !command.is_appending;
     let counts = LineCounts { added: added.lines().count() as u64, removed: 0 };
-    FileEdit { path, added, removed: String::new(), counts, is_whole, is_deleted: false }
+    FileEdit {
+        path,
+        added,
+        removed: String::new(),
+        counts,
+        is_whole,
+        is_deleted: false,
+        parted: Vec::new(),
+    }
 }
 
 fn removal(path: String) -> FileEdit {
     let (added, removed, counts) = (String::new(), String::new(), LineCounts::default());
-    FileEdit { path, added, removed, counts, is_whole: false, is_deleted: true }
+    FileEdit { path, added, removed, counts, is_whole: false, is_deleted: true, parted: Vec::new() }
 }
 
 /// Texts that the agent hands over: the prompt of a sub-agent, prose written to a temporary file.
@@ -378,6 +386,10 @@ fn edit(change: &Change, places: Places<'_>) -> FileEdit {
         counts: change.counts,
         is_whole: change.kind == ChangeKind::Created,
         is_deleted: change.kind == ChangeKind::Deleted,
+        parted: match documents::is_document(&change.path) {
+            true => parted(&change.lines, &change.added),
+            false => Vec::new(),
+        },
     }
 }
 

@@ -16,12 +16,14 @@ use rustc_hash::FxBuildHasher;
 
 use super::answer;
 use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
+use super::documents;
 use super::evidence::Line;
 use super::extra::Extra;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::marks;
 use super::select::{Focus, Quote, SMALL_TOKENS};
+use super::spot::Spot;
 use crate::{quote, text};
 
 /// Open tasks to search for file names, the minimum length of such a name, and the weight factors of named
@@ -49,6 +51,10 @@ const EDITED_WEIGHT: f64 = 0.6;
 /// Weight factors of the first and the last step of a template.
 const FIRST_STEP: f64 = 0.85;
 const LAST_STEP: f64 = 1.25;
+
+/// Weight factors of the step of a workflow that was read last, and of earlier ones.
+const CURRENT_STEP: f64 = 1.6;
+const DONE_STEP: f64 = 0.5;
 
 /// Maximum bytes of a line in a small view, where two short lines say more than one long line.
 const SMALL_LINE_BYTES: usize = 320;
@@ -89,7 +95,7 @@ impl<'a> Builder<'a> {
         shares::lower_behind(&mut self.candidates[first..], shares::OF_EDITS);
         self.raise_first_of_edits(first);
         self.documents();
-        self.lines(EvidenceKind::Rule, self.briefing.rules.iter());
+        self.rules();
         self.files();
         self.commands();
         self.git();
@@ -252,6 +258,7 @@ impl<'a> Builder<'a> {
             let weight = (age, requests::strength_of(line, age));
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
             self.label(group, &line.heading);
+            self.place(line.spot);
         }
         let turn = self.briefing.turn();
         let mut is_first = true;
@@ -261,8 +268,8 @@ impl<'a> Builder<'a> {
                 is_first = false;
                 let text = lines::tidy(line.text, self.extra.folder, 420);
                 self.line(EvidenceKind::Report, seq, (0, strength), text);
-                let heading = text::cut_words(line.heading, 80);
-                self.label(format!("turn {turn}, last words"), heading);
+                self.label(format!("turn {turn}, last words"), line.label());
+                self.place(line.spot);
             });
         }
     }
@@ -307,6 +314,7 @@ impl<'a> Builder<'a> {
                 _ => Cow::Borrowed(line.group.as_str()),
             };
             self.label(group, &line.heading);
+            self.place(line.spot);
         }
     }
 
@@ -354,6 +362,24 @@ impl<'a> Builder<'a> {
         shares::lower_behind(read, shares::OF_DOCUMENT);
     }
 
+    /// Quotes rules. Of the steps of a workflow the one read last is being done, and the others are done.
+    fn rules(&mut self) {
+        let first = self.candidates.len();
+        self.lines(EvidenceKind::Rule, self.briefing.rules.iter());
+        let of_workflow = |group: &str| documents::is_workflow(group);
+        let read = self.candidates[first..].iter().filter(|quote| of_workflow(&quote.group));
+        let Some(newest) = read.max_by_key(|quote| quote.order).map(|it| it.group.clone()) else {
+            return;
+        };
+        for quote in self.candidates[first..].iter_mut().filter(|quote| of_workflow(&quote.group)) {
+            quote.weight *= match () {
+                () if quote.group == newest => CURRENT_STEP,
+                () if documents::is_step(&quote.group) => DONE_STEP,
+                () => 1.0,
+            };
+        }
+    }
+
     fn line(
         &mut self,
         kind: EvidenceKind,
@@ -370,6 +396,13 @@ impl<'a> Builder<'a> {
         if let Some(candidate) = self.candidates.last_mut() {
             candidate.group = quote::whole_line(group.into());
             candidate.heading = quote::whole_line(heading.into());
+        }
+    }
+
+    /// Sets the place of the last quote in its source.
+    fn place(&mut self, spot: Spot) {
+        if let Some(candidate) = self.candidates.last_mut() {
+            candidate.spot = spot;
         }
     }
 
@@ -404,6 +437,7 @@ impl<'a> Builder<'a> {
             text,
             is_fixed: false,
             goes_on: false,
+            spot: Spot::default(),
             unit: 0,
         });
     }

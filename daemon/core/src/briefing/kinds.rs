@@ -79,7 +79,7 @@ pub(super) const RULES: [KindRule; 18] = [
     rule(EvidenceKind::Remark, "REMARKS", (5, 100), [1.2, 0.7, 0.7], 20 << 10),
     rule(EvidenceKind::Accepted, "RECORDED", (12, 100), [3.0, 3.0, 2.4], 0),
     rule(EvidenceKind::Document, "DOCUMENTS", (8, 25), [3.0, 0.5, 0.2], 40 << 10),
-    rule(EvidenceKind::Rule, "RULES", (7, 100), [1.6, 1.6, 1.6], 8 << 10),
+    rule(EvidenceKind::Rule, "RULES", (9, 100), [1.6, 1.6, 1.6], 8 << 10),
     rule(EvidenceKind::File, "CHANGED_FILES", (11, 100), [2.4, 1.8, 1.0], 0),
     rule(EvidenceKind::Added, "ADDED_LINES", (16, 100), [1.3, 1.1, 0.7], 40 << 10),
     rule(EvidenceKind::FailedCommand, "FAILED", (5, 100), [1.6, 1.2, 0.9], 8 << 10),

@@ -15,6 +15,7 @@ use std::ops::Range;
 use rustc_hash::FxBuildHasher;
 
 use super::kinds::{EvidenceKind, RULES};
+use super::spot::Spot;
 use super::terms;
 use crate::tokens;
 
@@ -37,6 +38,7 @@ pub(super) struct Quote<'a> {
     pub is_fixed: bool,
     /// The next line continues it: if that is omitted, the view marks the gap.
     pub goes_on: bool,
+    pub spot: Spot,
     /// Neighbors with the same number are chosen together; 0 means alone.
     pub unit: u32,
 }
@@ -261,6 +263,11 @@ impl<'q> Labels<'q> {
     }
 }
 
+/// Tokens of a line; of those of a text, about every second has a mark that others are left out.
+fn tokens_of(line: &Quote<'_>) -> u64 {
+    tokens::of_text(&line.text) + if line.spot.is_unknown() { 1 } else { 2 }
+}
+
 impl QuoteGroup {
     fn of<'q>(index: usize, line: &'q Quote<'_>, labels: &mut Labels<'q>) -> Self {
         let group = labels.place(line.kind, &line.group, "");
@@ -278,14 +285,14 @@ impl QuoteGroup {
             kind: line.kind,
             weight: line.weight,
             terms: terms::of(&line.text),
-            tokens: tokens::of_text(&line.text) + 1,
+            tokens: tokens_of(line),
             labels: [group, heading],
             own_label,
         }
     }
 
     fn add(&mut self, line: &Quote<'_>) {
-        self.tokens += tokens::of_text(&line.text) + 1;
+        self.tokens += tokens_of(line);
         self.terms.extend(terms::of(&line.text));
         self.terms.sort_unstable();
         self.terms.dedup();

@@ -1,7 +1,9 @@
 mod answers;
 mod calls;
 mod edits;
+mod gaps;
 mod outputs;
+mod reads;
 mod template;
 
 use super::collect::{CommandRun, RunningCall};
@@ -33,7 +35,15 @@ fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &s
     let (path, added, removed) = (path.to_owned(), added.to_owned(), removed.to_owned());
     let lines = |text: &str| text.lines().count() as u64;
     let counts = LineCounts { added: lines(&added), removed: lines(&removed) };
-    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    let edit = FileEdit {
+        path,
+        added,
+        removed,
+        counts,
+        is_whole: false,
+        is_deleted: false,
+        parted: Vec::new(),
+    };
     briefing.record_edit(seq, &edit);
 }
 
@@ -377,7 +387,10 @@ fn lines_without_a_heading_are_not_below_the_heading_of_others() {
     briefing.hold_words(2, report);
     briefing.hold_words(3, "All **tests** passed after it.");
     let text = render(&briefing, &Extra::default(), 2_000);
-    assert!(text.contains("`new.rs`, as it was\n (elsewhere:)\n All tests passed"), "{text}");
+    assert!(
+        text.contains("`new.rs`, as it was\n (not under that heading:)\n All tests passed"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -390,7 +403,15 @@ fn command_output_and_the_lines_of_an_unanswered_patch_are_shown() {
     edits(&mut briefing, 14, "old.py", "import os\n", "import sys\n");
     let (path, added) = ("new.py".to_owned(), "import re\n".to_owned());
     let (removed, counts) = (String::new(), LineCounts::default());
-    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    let edit = FileEdit {
+        path,
+        added,
+        removed,
+        counts,
+        is_whole: false,
+        is_deleted: false,
+        parted: Vec::new(),
+    };
     briefing.record_call(
         RunningCall {
             seq: 15,

@@ -118,14 +118,16 @@ impl Briefing {
             true => words.split_at(typed_bytes(&words)),
             false => (&*words, ""),
         };
-        let (mut is_first, mut heading) = (true, String::new());
+        let (mut is_first, mut heading, mut last) = (true, String::new(), String::new());
         for (words, is_pasted) in [(typed, false), (pasted, true)] {
             lines::split(words, |message_line| {
-                // The heading of the lines below was typed as well.
-                let is_below = message_line.heading != heading && !message_line.heading.is_empty();
-                let title =
-                    is_below.then(|| format!("{}: ", text::cut_words(message_line.heading, 120)));
+                // The heading of the lines below was typed as well, unless it is the line above.
+                let is_new =
+                    message_line.heading != heading && !last.starts_with(message_line.heading);
+                let title = (is_new && !message_line.heading.is_empty())
+                    .then(|| format!("{}: ", text::cut_words(message_line.heading, 120)));
                 message_line.heading.clone_into(&mut heading);
+                message_line.text.clone_into(&mut last);
                 let line = lines::tidy(message_line.text, folder, 400);
                 let line = format!("{}{line}", title.unwrap_or_default());
                 let strength = match () {

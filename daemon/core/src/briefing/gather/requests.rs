@@ -28,13 +28,23 @@ struct Turn<'l> {
     answers: Vec<&'l Line>,
 }
 
-impl Turn<'_> {
+impl<'l> Turn<'l> {
     /// The typed text, if it is only a few words.
     fn short(&self) -> Option<&'_ Line> {
         match self.typed[..] {
             [one] if one.text.len() <= SHORT_ANSWER_BYTES => Some(one),
             _ => None,
         }
+    }
+
+    /// What a typed text of one line refers to: the option it picks, else all that was asked or offered.
+    fn beside(&self) -> Vec<&'l Line> {
+        let [typed] = self.typed[..] else { return Vec::new() };
+        let answers = self.answers.iter().copied();
+        let answers: Vec<&Line> = answers.filter(|line| line.text.starts_with(ANSWERS)).collect();
+        let is_picked = |answer: &&Line| answer::picks(&typed.text, offer(answer));
+        let picked: Vec<&Line> = answers.iter().copied().filter(is_picked).collect();
+        if picked.is_empty() { answers } else { picked }
     }
 
     /// The letters of the typed text and of what it answers, to detect repetitions.
@@ -76,8 +86,13 @@ impl<'a> Builder<'a> {
             }
             let mut dropped = 0;
             for (index, line) in typed.iter().enumerate() {
-                let mark = if index == 0 { self.mark(line) } else { "  ".to_owned() };
-                self.request(line, line.strength, format!("{mark}{}", line.text));
+                let mut text = if index == 0 { self.mark(line) } else { "  ".to_owned() };
+                text.push_str(&line.text);
+                // What a message of one line refers to belongs into it: alone it would read as what was chosen.
+                for answer in turn.beside() {
+                    text.push_str(&format!(" {}", answer.text));
+                }
+                self.request(line, line.strength, text);
                 if let Some(quote) = self.candidates.last_mut() {
                     // A line that is kept no more leaves its place empty.
                     quote.order.1 += dropped;
@@ -86,7 +101,8 @@ impl<'a> Builder<'a> {
                 }
                 dropped += u64::from(line.is_cut);
             }
-            for &line in answers {
+            let is_beside = |line: &&&Line| typed.len() == 1 && line.text.starts_with(ANSWERS);
+            for &line in answers.iter().filter(|line| !is_beside(line)) {
                 // The text that the last request answers matters as much as the request.
                 let strength = match line.turn == now {
                     true if !line.text.starts_with(WITH) => 250,

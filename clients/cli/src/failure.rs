@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use longhaul_client::ClientError;
 use longhaul_printable as printable;
-use longhaul_protocol::{Retry, WireError};
+use longhaul_protocol::{ErrorKind as WireKind, Retry, WireError};
 use serde_json::{Value, json};
 
 use crate::output;
@@ -86,7 +86,15 @@ impl Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        let (message, hint) = (without_params(error.to_string()), error.hint());
+        let (message, mut hint) = (without_params(error.to_string()), error.hint());
+        let has_other_version = match &error {
+            ClientError::Refused(wire) => is_of_another_version(wire),
+            ClientError::Unreadable { .. } => true,
+            _ => false,
+        };
+        if has_other_version {
+            hint = Some(OTHER_VERSION.to_owned());
+        }
         let exit = match &error {
             ClientError::Refused(wire) => exit_of(wire),
             ClientError::TooLarge { .. } => USAGE,
@@ -122,6 +130,24 @@ fn without_params(message: String) -> String {
     message.strip_prefix("params.").map(str::to_owned).unwrap_or(message)
 }
 
+/// An update of the programs leaves the daemon running.
+const OTHER_VERSION: &str =
+    "the daemon has another version: update both, then run longhaul down and longhaul up";
+
+/// Whether the daemon lacks a method or a param that this program uses. Names inside a param may be the caller's.
+fn is_of_another_version(error: &WireError) -> bool {
+    let is_unknown_param = || {
+        let (name, rest) =
+            error.message.strip_prefix("params.")?.split_once(": unknown field `")?;
+        Some(rest.strip_prefix(name)?.starts_with('`'))
+    };
+    match error.kind() {
+        WireKind::MethodNotFound => true,
+        WireKind::InvalidParams => is_unknown_param() == Some(true),
+        _ => false,
+    }
+}
+
 /// The thousands of an error code say who must act; see the protocol's error table.
 fn exit_of(error: &WireError) -> u8 {
     match error.code {
@@ -137,8 +163,8 @@ fn exit_of(error: &WireError) -> u8 {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use longhaul_protocol::METHODS;
     use longhaul_protocol::error::ERROR_KINDS;
-    use longhaul_protocol::{ErrorKind as Kind, METHODS};
 
     use super::*;
     use crate::args::Args;
@@ -180,8 +206,25 @@ mod tests {
     }
 
     #[test]
+    fn a_daemon_that_does_not_know_a_method_or_param_of_ours_has_another_version() {
+        let hint = |kind, message: &str| {
+            let wire = WireError::new(kind, message);
+            Failure::from(ClientError::Refused(Box::new(wire))).hint.unwrap_or_default()
+        };
+        for (kind, message, is_ours) in [
+            (WireKind::MethodNotFound, "no such method", true),
+            (WireKind::InvalidParams, "params.k: unknown field `k`, expected `limit`", true),
+            (WireKind::InvalidParams, "params.update.k: unknown field `k`, expected `key`", false),
+            (WireKind::InvalidParams, "params.update: unknown field `k`, expected `key`", false),
+            (WireKind::InvalidParams, "params.limit: must be above 0", false),
+        ] {
+            assert_eq!(hint(kind, message).contains("longhaul down"), is_ours, "{message}");
+        }
+    }
+
+    #[test]
     fn json_keeps_the_error_of_the_daemon() {
-        let wire = WireError::new(Kind::ThreadNotFound, "no thread t");
+        let wire = WireError::new(WireKind::ThreadNotFound, "no thread t");
         let failure = Failure::from(ClientError::Refused(Box::new(wire)));
         let json = failure.json();
         assert_eq!((&json["error"]["code"], &json["exit"]), (&json!(2001), &json!(1)));

@@ -5,7 +5,7 @@ use std::path::Path;
 use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, set, text_at};
 use longhaul_protocol::limit::Limits;
 use longhaul_protocol::{ErrorKind, WireError};
-use longhaul_protocol::{daemon, thread};
+use longhaul_protocol::{daemon, policy, thread};
 use serde_json::{Value, json};
 
 use crate::Desk;
@@ -169,6 +169,34 @@ fn doctor_tests_the_agents_socket() {
     let (states, words, requests) = of_agents_socket(Some(offers));
     assert_eq!(states, ["ok", "fail"], "{words}");
     assert!(requests.iter().all(|(method, _)| method != "daemon/shutdown"), "it would have obeyed");
+}
+
+#[test]
+fn a_logged_decision_in_the_words_of_another_version_is_the_same_decision() {
+    let decision = |action: &str, rule: &str, text: &str| {
+        let reason = json!({ "rule": rule, "passed": true, "text": text });
+        json!({
+            "policy": "default", "action": action, "tier": "asap", "percent_remaining": 20,
+            "boundaries": ["commit"], "satisfied": ["commit"], "reasons": [reason],
+        })
+    };
+    let explained = |logged: Value| {
+        let result = json!({
+            "logged": {
+                "thread_id": THREAD, "at": 0, "seq": 9, "turn": 1, "is_shadow": false, "decision": logged,
+            },
+            "is_reproduced": false,
+            "decision": decision("compact", "growth", "no earlier compaction"),
+            "situation": {},
+            "settings": {},
+        });
+        let desk = Desk::new(script().result::<policy::Explain>(result));
+        desk.run(&["policy", "explain", "--decision", "1"]).stdout
+    };
+    let page = explained(decision("compact", "rearm", "nothing was compacted before"));
+    assert!(page.contains("the same, in other words") && !page.contains("Now:"), "{page}");
+    let page = explained(decision("wait", "rearm", "nothing was compacted before"));
+    assert!(page.contains("decides differently") && page.contains("Now: compact"), "{page}");
 }
 
 fn assert_golden(name: &str, shown: &str) {

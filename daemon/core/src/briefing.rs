@@ -14,6 +14,7 @@
 //! Everything is a quotation or a count; nothing is inferred from words. Text is redacted before it gets
 //! here.
 
+mod answer;
 mod chain;
 mod checks;
 mod collect;
@@ -37,6 +38,7 @@ mod prompt;
 mod render;
 mod replacements;
 mod select;
+mod spot;
 mod strength;
 mod tasks;
 mod terms;

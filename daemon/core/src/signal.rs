@@ -184,6 +184,7 @@ impl Signals {
             CommandOutcome::Exit(code) => code == 0 && !shell::refuses_commit(answered.printed()),
             // A tool has no exit status: any answer but a refusal counts.
             CommandOutcome::Unknown => !is_command,
+            CommandOutcome::Failed => false,
             CommandOutcome::Refused | CommandOutcome::Running => return,
         };
         if is_well {

@@ -26,6 +26,7 @@
 //! [`SCRIPT_BYTES`]: crate::rollout::shell::SCRIPT_BYTES
 
 mod answer;
+mod banner;
 mod branches;
 mod call;
 mod origin;

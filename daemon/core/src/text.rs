@@ -161,6 +161,23 @@ pub fn find_pair(text: &str, [first, second]: [u8; 2]) -> Option<usize> {
     memchr::memchr_iter(first, bytes).find(|at| bytes.get(at + 1) == Some(&second))
 }
 
+/// `text` with the entities that escape a text in XML replaced by their characters.
+pub fn unescaped(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'&', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let entities = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ];
+    let replace = |text: String, (entity, letter)| text.replace(entity, letter);
+    Cow::Owned(entities.into_iter().fold(text.to_owned(), replace))
+}
+
 /// Same as `cut(&one_line(text), bytes)`, but reads no more of the text than it returns.
 pub fn one_line_cut(text: &str, bytes: usize) -> String {
     let text = text.trim();

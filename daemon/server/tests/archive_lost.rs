@@ -12,7 +12,7 @@ use longhaul_protocol::thread::{
 };
 use tempfile::TempDir;
 
-use crate::archive::{OTHER, THREAD, archived, expand, history, listed, long, noticed};
+use crate::archive::{OTHER, THREAD, archived, expand, history, listed, long, noticed, restore};
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, of_thread, pause, soon};
 
@@ -232,4 +232,33 @@ async fn a_new_database_knows_forks_whose_base_is_gone() {
         assert_eq!(readings(&mut client).await, before);
         assert_eq!(client.status().await.warnings, [], "no base is missing");
     }
+}
+
+#[tokio::test]
+async fn each_missing_transcript_of_a_reverted_thread_is_restored() {
+    let home = tempfile::tempdir().unwrap();
+    let base = long(THREAD, "turbine", 60);
+    let mut reverted = Rollout::forked(THREAD, &base, 40);
+    reverted.message("user", "Repair the pump instead.");
+    // Codex continues the thread in a second file, which refers to the first.
+    let written = reverted.write(home.path());
+    let second = written.with_file_name(format!("rollout-2026-03-02T10-00-00-{THREAD}_b.jsonl"));
+    fs::rename(&written, &second).unwrap();
+    let paths = [base.write(home.path()), second];
+    let before = paths.clone().map(|path| fs::read(path).unwrap());
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    let archived = archived(&mut client).await;
+    assert_eq!((archived.threads, archived.transcripts), (1, 2));
+
+    for path in &paths {
+        fs::remove_file(path).unwrap();
+    }
+    noticed(&mut client, THREAD).await;
+    for _ in &paths {
+        restore(&mut client, None).await.unwrap();
+    }
+    assert_eq!(paths.map(|path| fs::read(path).unwrap()), before, "to the byte");
+    let refused = restore(&mut client, None).await.unwrap_err();
+    assert_eq!(refused.kind(), longhaul_protocol::ErrorKind::FileExists);
 }

@@ -1,15 +1,18 @@
-//! Databases of every landed version: the daemon migrates them and answers from their rows.
+//! Databases of every landed version, and folds of an older one: the daemon takes them over and answers from them.
 
 use std::path::{Path, PathBuf};
 
+use longhaul_protocol::ErrorKind;
 use longhaul_protocol::checkpoint::{ChoiceAction, Choices, ChoicesParams, Choose, ChooseParams};
 use longhaul_protocol::job;
 use longhaul_protocol::memory::{AddNote, AddNoteParams, ListNotes, ListNotesParams, Origin};
 use longhaul_protocol::thread::ThreadSummary;
+use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
 
+use crate::continuation::session_compacted_by_its_agent;
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, of_thread, pause, soon};
 
@@ -163,4 +166,40 @@ async fn a_database_of_every_landed_version_is_migrated_and_answers() {
         assert_eq!(client.status().await.warnings, [], "version {version}");
         home = daemon.stopped().await;
     }
+}
+
+/// A thread that an older version read, of which neither transcript nor archive is left, does not hide the others.
+#[tokio::test]
+async fn a_thread_that_only_an_older_version_could_read_is_reported_as_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let [lost, kept] = ["c1", "c2"].map(|id| session_compacted_by_its_agent(home.path(), id));
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
+    client.sync_file(&lost).await;
+    client.sync_file(&kept).await;
+    assert_eq!(client.status().await.compactions.agent_compactions, 2);
+
+    let home = daemon.stopped().await;
+    std::fs::remove_file(&lost).unwrap();
+    let path = database(home.path());
+    std::fs::remove_file(path.with_extension("db.seal")).unwrap();
+    let mut connection = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
+    let older = "UPDATE source_file SET fold = CAST('{\"version\":1}' AS BLOB), fold_version = 1";
+    run(&mut connection, older.to_owned()).await;
+    connection.close().await.unwrap();
+    let (_daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
+    client.sync_file(&kept).await;
+    let reported = async {
+        loop {
+            let params = json!({ "thread_id": "c1" });
+            let answer = client.request("checkpoint/get", params).await;
+            if answer.kind() == Some(ErrorKind::SourceChanged) {
+                return;
+            }
+            // Until the missing transcript is noticed.
+            assert_eq!(answer.kind(), Some(ErrorKind::IngestBehind));
+            pause().await;
+        }
+    };
+    soon("the report of the lost transcript", reported).await;
+    assert_eq!(client.status().await.compactions.agent_compactions, 1);
 }

@@ -124,7 +124,7 @@ error_kinds! {
     HandleNotFound = 2009 "handle_not_found" Never Some("handles are in the receipt of a compaction and in its view");
     /// No such compaction.
     CompactionNotFound = 2010 "compaction_not_found" Never Some("longhaul compaction list shows the known ones");
-    /// The bytes behind a handle have changed.
+    /// The bytes behind a handle have changed, or the transcript is gone.
     SourceChanged = 2011 "source_changed" Never Some("the transcript was rewritten or removed by its own program, and the archive does not have it");
 
     /// The archive has nothing of the thread.

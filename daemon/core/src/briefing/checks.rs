@@ -6,16 +6,19 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::push_bounded;
-use super::finished::{FinishedCommand, has_git, purpose};
+use super::finished::{FinishedCommand, has_git, is_same_work, purpose};
 use super::git::GitState;
 use super::outcome;
 use crate::rollout::output;
-use crate::rollout::shell::Class;
+use crate::rollout::shell::{self, Class};
 use crate::step::CommandOutcome;
 use crate::text;
 
 /// Program name recorded for a patch.
 pub(super) const EDIT: &str = "edit";
+
+/// Exit code of a shell that does not find the program.
+const NOT_FOUND: i64 = 127;
 
 /// Maximum checks and failures to keep.
 const CHECKS_MAX: usize = 16;
@@ -46,6 +49,15 @@ pub(super) struct FailedCommand {
     /// The program succeeded later, for another purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_usable: bool,
+    /// It failed in the sandbox, and what succeeded later did so outside of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_no_sandbox: bool,
+    /// It failed outside the sandbox.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unconfined: bool,
+    /// The line has several commands: which of them failed may be unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_compound: bool,
 }
 
 /// Which kinds of commands were seen.
@@ -65,6 +77,13 @@ pub(super) struct Census {
     pub programs: bool,
 }
 
+impl FailedCommand {
+    /// Whether a later success would say more than is known.
+    fn is_open(&self) -> bool {
+        self.repair.is_none() || self.needs_no_sandbox
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Commands {
     pub checks: VecDeque<Check>,
@@ -79,10 +98,12 @@ impl Commands {
         if run.class.is_check() {
             self.check(run);
         }
-        if run.outcome.is_failure() && !run.is_look {
+        // A program that is missing is missed by more than one look.
+        let is_missing = run.outcome == CommandOutcome::Exit(NOT_FOUND);
+        if run.outcome.is_failure() && (!run.is_look || is_missing) {
             self.fail(run);
         } else if run.outcome == CommandOutcome::Exit(0)
-            && self.failures.iter().any(|failure| failure.repair.is_none())
+            && self.failures.iter().any(FailedCommand::is_open)
             && run.chain.checking_part().owns_exit_code
             && !output::says_failure(run.printed)
         {
@@ -140,7 +161,8 @@ impl Commands {
                 _ => {}
             }
         }
-        census.commits |= !failed && has_git(run.command, "commit");
+        let commits = !run.is_look && shell::confirms_commit(run.printed);
+        census.commits |= commits || !failed && has_git(run.command, "commit");
         let pushes = has_git(run.command, "push")
             || run.command.contains("gh repo create") && run.command.contains(" --push");
         census.pushes |= !failed && pushes;
@@ -151,7 +173,8 @@ impl Commands {
         let lines = output::failure_lines(run.printed, 2).join(" | ");
         let lines = text::one_line_cut(&lines, 240);
         let command = text::cut_words(run.command, 120);
-        let text = format!("{command} → {}: {lines}", outcome::words(run.outcome));
+        let lines = if lines.is_empty() { lines } else { format!(": {lines}") };
+        let text = format!("{command} → {}{lines}", outcome::words(run.outcome));
         let program = run.program.to_owned();
         self.failures.retain(|known| known.text != text);
         let failure = FailedCommand {
@@ -161,6 +184,9 @@ impl Commands {
             text,
             repair: None,
             is_usable: false,
+            needs_no_sandbox: false,
+            is_unconfined: run.is_unconfined,
+            is_compound: run.chain.is_compound(),
         };
         if self.failures.len() >= FAILURES_MAX {
             // Failures that have no specific fix are evicted first.
@@ -188,15 +214,32 @@ impl Commands {
         let versionless =
             |name: &str| name.trim_end_matches(|c: char| !c.is_alphabetic()).to_owned();
         let program = versionless(run.program);
-        for failure in open.filter(|f| f.repair.is_none() && versionless(&f.program) == program) {
+        for failure in open.filter(|f| f.is_open() && versionless(&f.program) == program) {
             let failed = failure.text.split(" → ").next().unwrap_or_default();
             let is_other = failure.program != run.program;
-            if is_other || purpose(failed) == purpose(run.command) {
-                failure.repair = Some(text::cut_words(run.command, 120).into_owned());
+            let is_repair = is_other || is_same_work(failed, run.command);
+            let is_outside = run.is_unconfined && !failure.is_unconfined;
+            // What is known already says more: another purpose less than the same one, outside the sandbox less
+            // than inside.
+            let says_less = match failure.repair {
+                Some(_) => is_outside || !is_repair,
+                None => is_outside && !is_repair && failure.is_usable,
+            };
+            if says_less {
+                continue;
+            }
+            failure.needs_no_sandbox = is_outside;
+            if is_repair {
+                failure.repair = Some(text::cut_words(run.typed, 120).into_owned());
             }
             failure.is_usable = true;
         }
     }
+}
+
+/// Whether one subcommand of a program says nothing about another: `git status` works where `git commit` fails.
+pub(super) fn has_verbs(program: &str) -> bool {
+    ["git", "jj"].contains(&program)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The folded state: collects evidence line by line.
 
 mod calls;
+mod read;
 mod request;
 mod words;
 
@@ -12,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
 use super::checks::{self, Commands};
-use super::documents;
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
 use super::file_edit::FileEdit;
@@ -21,13 +21,14 @@ use super::git;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::outcome;
-use super::placeholders::{UNFILLED, unfilled};
+use super::placeholders::UNFILLED;
 use super::replacements;
+use super::spot::Spot;
 use super::tasks::{self, TaskList};
+use crate::paths;
 use crate::rollout::output::TestCounts;
 use crate::rollout::shell::{self, Class, Joint};
 use crate::step::CommandOutcome;
-use crate::{paths, text};
 
 pub(super) use words::{THOUGHT, report_strength};
 
@@ -56,9 +57,6 @@ const EARLIER_BYTES: usize = 4 * 1_024;
 /// An edit that removes at least this many lines counts as a rewrite of its file.
 const REWRITTEN_LINES: usize = 5;
 
-/// Strength of the note that a document is an unfilled template.
-const UNFILLED_STRENGTH: u16 = 150;
-
 /// A removed line of at least this length also invalidates longer quotations that contain it.
 const DISTINCTIVE_BYTES: usize = 12;
 
@@ -75,6 +73,8 @@ pub struct Briefing {
     pub(super) requests: EvidenceLines,
     pub(super) template: EvidenceLines,
     template_name: String,
+    /// The template is a role that the agent plays until the person ends it.
+    pub(super) is_role: bool,
     /// The latest message as typed; a template is represented by its name.
     active: ActiveRequest,
     /// Earlier requests, newest last: a rollback returns to one of them.
@@ -184,6 +184,8 @@ pub(super) struct CommandRun<'a> {
     pub program: &'a str,
     /// It only inspects files, git or the machine.
     pub is_look: bool,
+    /// It ran outside the agent's sandbox.
+    pub is_unconfined: bool,
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
     /// Without escape sequences.
@@ -196,15 +198,19 @@ impl Briefing {
         let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
         let place = place_of(from.as_deref().or(run.from), folder);
         let command = lines::tidy(&script, folder, COMMAND_BYTES);
+        let has_options = script.len() < without_cd(run.script).len();
+        let typed = has_options.then(|| lines::tidy(without_cd(run.script), folder, COMMAND_BYTES));
         let chain = Chain::of(&command);
         let finished = FinishedCommand {
             seq: run.seq,
             turn: self.turn,
             command: &command,
+            typed: typed.as_deref().unwrap_or(&command),
             class: chain.class(),
             chain,
             program: run.program,
             is_look: run.is_look,
+            is_unconfined: run.is_unconfined,
             outcome: run.outcome,
             counts: run.counts,
             printed: run.printed,
@@ -236,49 +242,16 @@ impl Briefing {
             seq,
             turn: self.turn,
             command: &command,
+            typed: &command,
             chain: Chain::of(&command),
             program: checks::EDIT,
             is_look: false,
+            is_unconfined: false,
             class: Class::Other,
             outcome,
             counts: None,
             printed,
             place: "",
-        });
-    }
-
-    /// Records what reading a file printed.
-    pub(super) fn record_read(&mut self, seq: u64, path: &str, printed: &str) {
-        if tasks::is_list(path) {
-            self.tasks.read(seq, path, printed.lines());
-        }
-        if !documents::is_document(path) {
-            return;
-        }
-        let percent = documents::percent_of(path);
-        let typed = self.requests.iter().map(|line| line.text.as_str());
-        let named = typed.chain(self.skills.iter().map(String::as_str));
-        let binds = documents::binds(path, named);
-        let at = (seq, self.turn);
-        let (lines, rules) = (&mut self.documents, &mut self.rules);
-        if let Some(note) = unfilled(path, printed) {
-            push(lines, at, (EvidenceKind::Document, UNFILLED_STRENGTH), (path, ""), note);
-        }
-        documents::passages(path, printed, |passage| {
-            let below = (path, passage.heading);
-            if !binds {
-                let text = lines::tidy(passage.text, None, 240);
-                let percent = if passage.is_sample { percent / 2 } else { percent };
-                let strength = passage.strength * percent / 100;
-                return push(lines, at, (EvidenceKind::Document, strength), below, text);
-            }
-            lines::each_sentence(passage.text, |sentence| {
-                let Some(strength) = documents::rule_strength(sentence) else { return };
-                let text = lines::tidy(sentence, None, 200);
-                // A rule that is read again appears once.
-                rules.retain(|line| line.text != text);
-                push(rules, at, (EvidenceKind::Rule, strength), (path, ""), text);
-            });
         });
     }
 
@@ -295,9 +268,10 @@ impl Briefing {
         let effect = self.effects.record(at, edit);
         effect.deleted_on = branch.filter(|_| edit.is_deleted);
         let added = &mut self.added;
-        effect.read(edit, |heading, text, strength| {
+        effect.read(edit, |heading, text, strength, spot| {
             let text = lines::tidy(&text, None, 260);
-            push(added, at, (EvidenceKind::Added, strength), (&edit.path, heading), text);
+            let kind = (EvidenceKind::Added, strength);
+            push_placed(added, at, kind, (&edit.path, heading), (text, spot));
         });
     }
 
@@ -321,10 +295,21 @@ impl Briefing {
             let removed = replacements::removed(text);
             removed.is_some_and(|removed| edit.added.lines().any(|line| removed.is_of(line)))
         };
+        // It is also wrong if lines were added in the middle of it.
+        let is_parted = |text: &str| {
+            let has_all = |(one, next): &(String, String)| {
+                text.find(one.as_str()).is_some_and(|at| text[at..].contains(next.as_str()))
+            };
+            edit.parted.iter().any(has_all)
+        };
         let is_gone = |line: &Line| {
             let text = line.text.as_str();
             let is_rewritten = edit.is_whole || edit.is_deleted;
-            is_rewritten || is_removed(text) || is_restored(text) || text.starts_with(UNFILLED)
+            is_rewritten
+                || is_parted(text)
+                || is_removed(text)
+                || is_restored(text)
+                || text.starts_with(UNFILLED)
         };
         self.added.retain_in(&edit.path, |line| !is_gone(line));
         // Passages read before a rewrite describe the old text.
@@ -410,11 +395,23 @@ fn push(
     (group, heading): (&str, &str),
     text: String,
 ) {
+    push_placed(lines, (seq, turn), (kind, strength), (group, heading), (text, Spot::default()));
+}
+
+/// Same as [`push`], for a line whose place in its source is known.
+fn push_placed(
+    lines: &mut EvidenceLines,
+    (seq, turn): (u64, u32),
+    (kind, strength): (EvidenceKind, u16),
+    (group, heading): (&str, &str),
+    (text, spot): (String, Spot),
+) {
     if !text.contains(char::is_alphanumeric) {
         return;
     }
-    let heading = text::cut_words(heading, 80).into_owned();
-    let line = Line { seq, turn, strength, group: group.to_owned(), heading, text };
+    let heading = lines::below_section("", heading);
+    let line =
+        Line { seq, turn, strength, group: group.to_owned(), heading, text, spot, is_cut: false };
     lines.push(line, kind.rule().bytes_max);
 }
 

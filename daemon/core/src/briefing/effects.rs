@@ -9,6 +9,7 @@ use super::file_edit::FileEdit;
 use super::openapi;
 use super::placeholders::is_template;
 use super::replacements::Replacements;
+use super::spot::Spot;
 use crate::phrases::Phrases;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 use crate::{paths, text};
@@ -164,15 +165,15 @@ impl Effect {
 
     /// Reads the lines of an edit: keeps the names it newly declares and visits the added lines worth
     /// quoting, with heading and strength.
-    pub(super) fn read(&mut self, edit: &FileEdit, mut visit: impl FnMut(&str, String, u16)) {
+    pub(super) fn read(&mut self, edit: &FileEdit, mut visit: impl FnMut(&str, String, u16, Spot)) {
         let replaced = Replacements::of(edit);
         for line in replaced.removed() {
-            visit("", line, REMOVED_STRENGTH);
+            visit("", line, REMOVED_STRENGTH, Spot::default());
         }
-        let mut visit = |heading: &str, text: String, strength: u16| {
+        let mut visit = |heading: &str, text: String, strength: u16, spot: Spot| {
             let was = replaced.was(&text).map(|was| format!("{text}{was}"));
             let percent = if was.is_some() { REPLACED_PERCENT } else { 100 };
-            visit(heading, was.unwrap_or(text), strength * percent / 100);
+            visit(heading, was.unwrap_or(text), strength * percent / 100, spot);
         };
         let (path, added) = (edit.path.as_str(), edit.added.as_str());
         // Names that were declared before are not new.
@@ -192,7 +193,7 @@ impl Effect {
                 let is_rest = passage.text.starts_with(char::is_lowercase);
                 let percent = if is_rest && documents::is_prose(path) { 50 } else { 100 };
                 let strength = passage.strength.max(least) * percent / 100;
-                visit(passage.heading, passage.text.to_owned(), strength);
+                visit(passage.heading, passage.text.to_owned(), strength, passage.spot);
             });
             return;
         }
@@ -200,9 +201,9 @@ impl Effect {
         let lines: Vec<&str> = lines.filter(|line| !is_bracket(line)).take(ADDED_MAX).collect();
         for (index, line) in lines.iter().enumerate() {
             match declared_name(line) {
-                Some(_) => visit("", block(&lines[index..]), 110),
+                Some(_) => visit("", block(&lines[index..]), 110, Spot::default()),
                 None if line.len() < CODE_BYTES_MIN => {}
-                None => visit("", (*line).to_owned(), code_strength(line)),
+                None => visit("", (*line).to_owned(), code_strength(line), Spot::default()),
             }
         }
     }
@@ -211,9 +212,9 @@ impl Effect {
 /// The names that the lines of a file declare: headings and routes of a document, functions and types of
 /// code.
 fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
-    let lines = lines.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).take(ADDED_MAX);
+    let lines = lines.lines().filter(|line| !line.starts_with(ANOTHER_PLACE));
     if !documents::is_document(path) {
-        return lines.filter_map(|line| declared_name(line.trim())).collect();
+        return lines.take(ADDED_MAX).filter_map(|line| declared_name(line.trim())).collect();
     }
     let mut is_code = false;
     let is_prose = documents::is_prose(path);
@@ -345,10 +346,11 @@ mod tests {
             counts: LineCounts { added: 6, removed: 2 },
             is_whole: false,
             is_deleted: false,
+            parted: Vec::new(),
         };
         let effect = effects.record((4, 1), &edit);
         let mut seen = Vec::new();
-        effect.read(&edit, |_, text, strength| seen.push((text, strength)));
+        effect.read(&edit, |_, text, strength, _| seen.push((text, strength)));
         assert_eq!(
             (effect.counts(), effect.names.clone()),
             ("+6 -2".to_owned(), vec!["submit".to_owned()])
@@ -361,7 +363,7 @@ mod tests {
         let changed = "pub fn submit(&mut self) {\npub fn close(self) {\n".to_owned();
         let removed = "pub fn submit(&self) {\n".to_owned();
         let later = FileEdit { added: changed, removed, ..edit.clone() };
-        effects.record((4, 1), &later).read(&later, |_, _, _| {});
+        effects.record((4, 1), &later).read(&later, |_, _, _, _| {});
         assert_eq!(effects.of("src/pool.rs").unwrap().names, ["close"]);
         effects = Effects::default();
         effects.record((4, 1), &edit);

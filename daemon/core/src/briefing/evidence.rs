@@ -5,10 +5,11 @@ use std::collections::{HashMap, VecDeque};
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
+use super::spot::Spot;
 use super::strength;
 
 /// A quoted line and its position.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Line {
     #[serde(rename = "s")]
     pub seq: u64,
@@ -25,6 +26,11 @@ pub(super) struct Line {
     pub heading: String,
     #[serde(rename = "x")]
     pub text: String,
+    /// A later line of its message was dropped for space.
+    #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
+    #[serde(rename = "p", default, skip_serializing_if = "Spot::is_unknown")]
+    pub spot: Spot,
 }
 
 /// Lines in the order they were seen.
@@ -40,6 +46,9 @@ const PASSING_PERCENT: u16 = 35;
 /// Multiplier for bytes of earlier turns during eviction.
 const EARLIER_TIMES: usize = 4;
 
+/// Maximum strength of a pasted line.
+pub(super) const PASTED_STRENGTH: u16 = 20;
+
 /// Overhead in bytes per line, beyond its texts.
 const LINE_BYTES: usize = 40;
 
@@ -47,6 +56,13 @@ const LINE_BYTES: usize = 40;
 const GROUP_LINES: usize = 64;
 
 impl Line {
+    /// Whether `next` is a later line of the same text below the same heading.
+    fn is_above(&self, next: &Self) -> bool {
+        self.seq == next.seq
+            && self.spot.at < next.spot.at
+            && (&self.group, &self.heading) == (&next.group, &next.heading)
+    }
+
     fn bytes(&self) -> usize {
         self.text.len() + self.heading.len() + self.group.len() + LINE_BYTES
     }
@@ -54,6 +70,10 @@ impl Line {
 
 impl EvidenceLines {
     pub(super) fn push(&mut self, line: Line, bytes_max: usize) {
+        // Later the lines after it may be gone, and it must still be known that there were some.
+        if let Some(last) = self.lines.last_mut().filter(|last| last.is_above(&line)) {
+            last.spot.goes_on = true;
+        }
         self.bytes += line.bytes();
         self.lines.push(line);
         if self.bytes > bytes_max {
@@ -95,7 +115,7 @@ impl EvidenceLines {
         *self = Self::default();
     }
 
-    /// Drops at least `bytes`: weak lines first, each time from the largest group, so that one long document
+    /// Drops at least `bytes`: the weakest lines first, each time from the largest group, so that one long document
     /// does not displace the others. Groups of earlier turns weigh more.
     fn evict(&mut self, bytes: usize) {
         let mut evicted = 0;
@@ -113,13 +133,28 @@ impl EvidenceLines {
                 evicted += self.lines[index].bytes();
             }
         }
+        self.mark_cuts(&is_kept);
         let mut kept = is_kept.into_iter();
         self.lines.retain(|_| kept.next().unwrap_or(true));
         self.bytes -= evicted;
     }
 
-    /// The size of each group with the lines to evict, oldest last: all of them, or the weak ones of the
-    /// older half.
+    /// Marks the lines whose message goes on in a line that is dropped.
+    fn mark_cuts(&mut self, is_kept: &[bool]) {
+        let mut before: Option<usize> = None;
+        for (index, is_kept) in is_kept.iter().enumerate() {
+            match before {
+                Some(before) if !is_kept && self.lines[before].seq == self.lines[index].seq => {
+                    self.lines[before].is_cut = true;
+                }
+                _ if *is_kept => before = Some(index),
+                _ => {}
+            }
+        }
+    }
+
+    /// The size of each group with the lines to evict, the first one last: all of them, oldest first, or the pasted
+    /// ones and the weak ones of the older half, weakest first.
     fn groups(&self, is_kept: &[bool], is_weak_only: bool) -> Vec<Group> {
         let newest = self.lines.last().map_or(0, |line| line.turn);
         let mut places: HashMap<&str, usize, FxBuildHasher> = HashMap::default();
@@ -144,8 +179,13 @@ impl EvidenceLines {
         }
         for group in &mut groups {
             if is_weak_only {
-                group.lines.truncate(group.lines.len().div_ceil(2));
-                group.lines.retain(|index| self.lines[*index].strength < 100);
+                let half = group.lines.get(group.lines.len().div_ceil(2)).copied();
+                group.lines.retain(|index| {
+                    let max =
+                        if half.is_none_or(|half| *index < half) { 99 } else { PASTED_STRENGTH };
+                    self.lines[*index].strength <= max
+                });
+                group.lines.sort_by_key(|index| self.lines[*index].strength);
             }
             group.lines.reverse();
         }
@@ -186,15 +226,37 @@ mod tests {
         for seq in 0..400 {
             let strength = if seq % 2 == 0 { 50 } else { 150 };
             let text = format!("line {seq} {}", "x".repeat(60));
-            lines.push(
-                Line { seq, turn: 1, strength, group: String::new(), heading: String::new(), text },
-                8 << 10,
-            );
+            lines.push(Line { seq, strength, text, turn: 1, ..Line::default() }, 8 << 10);
             assert!(lines.bytes <= 8 << 10);
         }
         assert_eq!(lines.iter().next_back().unwrap().seq, 399);
         let oldest = lines.iter().take(10);
         assert!(oldest.filter(|line| line.strength == 150).count() >= 9);
+    }
+
+    #[test]
+    fn what_is_pasted_goes_before_what_was_typed_and_leaves_a_mark() {
+        let mut lines = EvidenceLines::default();
+        let line = |seq, strength, text: &str| Line {
+            seq,
+            turn: 1,
+            strength,
+            text: format!("{text} {}", "x".repeat(60)),
+            ..Line::default()
+        };
+        for text in ["Only on this machine.", "The cloud may be used, too."] {
+            lines.push(line(0, 85, text), 4 << 10);
+        }
+        for index in 0..60 {
+            lines.push(
+                line(1, if index == 0 { 110 } else { 20 }, &format!("pasted {index}")),
+                4 << 10,
+            );
+        }
+        let left: Vec<&Line> = lines.iter().collect();
+        assert!(left[0].text.starts_with("Only") && left[1].text.starts_with("The cloud"));
+        assert!(left[2].text.starts_with("pasted 0") && left[2].is_cut);
+        assert!(!left[0].is_cut && !left[1].is_cut);
     }
 
     #[test]
@@ -205,8 +267,8 @@ mod tests {
             turn: 1,
             strength,
             group: group.to_owned(),
-            heading: String::new(),
             text: format!("line {seq} {}", "x".repeat(60)),
+            ..Line::default()
         };
         for seq in 0..9 {
             lines.push(line(seq, "short.md", 45), 8 << 10);

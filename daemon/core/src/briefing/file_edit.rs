@@ -1,5 +1,7 @@
 //! A change of one file, as the briefing reads it.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::rollout::patch::LineCounts;
@@ -15,4 +17,51 @@ pub(super) struct FileEdit {
     /// `added` is the complete file.
     pub is_whole: bool,
     pub is_deleted: bool,
+    /// Lines of a document that were neighbors until it added others between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parted: Vec<(String, String)>,
+}
+
+/// Maximum pairs of parted lines to keep.
+const PARTED_MAX: usize = 16;
+
+/// The lines of `changed`, an edit with its context, that were neighbors until lines of `added` came between.
+pub(super) fn parted(changed: &str, added: &str) -> Vec<(String, String)> {
+    let added: HashSet<&str> = added.lines().map(str::trim).collect();
+    let (mut before, mut is_parted, mut pairs) = ("", false, Vec::new());
+    for line in changed.lines() {
+        if line.starts_with("@@") {
+            (before, is_parted) = ("", false);
+            continue;
+        }
+        let is_removed = line.starts_with('-');
+        let line = line.trim();
+        if line.is_empty() || is_removed {
+            continue;
+        }
+        if added.contains(line) {
+            is_parted = true;
+            continue;
+        }
+        if is_parted && !before.is_empty() && pairs.len() < PARTED_MAX {
+            pairs.push((before.to_owned(), line.to_owned()));
+        }
+        (before, is_parted) = (line, false);
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_parted_by_those_that_come_between() {
+        let of = |changed: &str, added: &str| parted(changed, added);
+        let pair = |one: &str, next: &str| vec![(one.to_owned(), next.to_owned())];
+        assert_eq!(of("@@\n [deps]\n a = 1\nb = 2\n [dev]\n", "b = 2\n"), pair("a = 1", "[dev]"));
+        assert_eq!(of("a = 1\n[dev]\n\na = 1\nb = 2\n[dev]\n", "b = 2\n"), pair("a = 1", "[dev]"));
+        assert!(of("@@\n a = 1\n-b = 1\n c = 1\n", "").is_empty());
+        assert!(of("@@\n a = 1\nb = 2\n@@\n c = 1\n", "b = 2\n").is_empty());
+    }
 }

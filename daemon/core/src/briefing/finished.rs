@@ -12,9 +12,13 @@ pub(super) struct FinishedCommand<'a> {
     pub turn: u32,
     /// One line, redacted, without a leading `cd`.
     pub command: &'a str,
+    /// The same with the options between `git` and its subcommand.
+    pub typed: &'a str,
     pub chain: Chain<'a>,
     pub program: &'a str,
     pub is_look: bool,
+    /// It ran outside the agent's sandbox.
+    pub is_unconfined: bool,
     pub class: Class,
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
@@ -28,6 +32,34 @@ pub(super) fn purpose(line: &str) -> Vec<String> {
     let commands = shell::commands(line);
     let words = commands.first().map(shell::purpose).unwrap_or_default();
     words.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a line's first command does what that of the failed line should have done: its options may differ,
+/// and it may name more or fewer targets, but no others.
+pub(super) fn is_same_work(failed: &str, line: &str) -> bool {
+    let (failed, line) = (shell::commands(failed), shell::commands(line));
+    let (Some(failed), Some(line)) = (failed.first(), line.first()) else { return false };
+    let (before, after) = (targets(failed), targets(line));
+    let has_all = |these: &[&str], of: &[&str]| of.iter().all(|it| these.contains(it));
+    let purpose = shell::purpose(failed);
+    // Without a subcommand, only the targets say what a program does.
+    let is_near = purpose.len() > 1 && (has_all(&before, &after) || has_all(&after, &before));
+    purpose == shell::purpose(line) && (is_near || before == after)
+}
+
+/// The words of a command that are neither options nor may be values of options.
+fn targets(command: &shell::Command) -> Vec<&str> {
+    let words = command.words.iter().map(String::as_str);
+    let before = std::iter::once("").chain(words.clone());
+    let is_git = command.words.first().is_some_and(|program| program == "git");
+    let plain = words.zip(before).filter(|(word, before)| {
+        // An inline program is what the command does.
+        let is_program = matches!(*before, "-c" | "-e") && !is_git;
+        let is_value = before.starts_with('-') && !before.contains('=') && !is_program;
+        // The end of a command that was cut.
+        !is_value && !word.starts_with('-') && !word.ends_with('…')
+    });
+    plain.map(|(word, _)| word).collect()
 }
 
 /// Whether a line runs a git subcommand, with any options before it.

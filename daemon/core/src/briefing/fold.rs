@@ -2,10 +2,10 @@
 
 use super::collect::{Briefing, CommandRun, RunningCall};
 use super::documents;
-use super::file_edit::FileEdit;
-use crate::rollout::dialog;
+use super::file_edit::{FileEdit, parted};
 use crate::rollout::patch::LineCounts;
 use crate::rollout::shell::{Class, Command, FileUse, Use};
+use crate::rollout::{dialog, output};
 use crate::step::{
     Action, At, CallResult, Change, ChangeKind, CommandOutcome, NewCall, Script, Step, Work,
 };
@@ -43,6 +43,7 @@ impl Briefing {
                     from: folder,
                     program: &program,
                     is_look: false,
+                    is_unconfined: false,
                     outcome,
                     counts: None,
                     printed: "",
@@ -65,7 +66,9 @@ impl Briefing {
         let from = call.starts_in(folder);
         let places = Places { from: from.as_deref(), folder };
         let edits = match action {
-            Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangePlanItem { .. } => return,
+            Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangePlanItem { .. } => {
+                return self.go_on(folder);
+            }
             Action::Patch(changes) => changes.iter().map(|change| edit(change, places)).collect(),
             Action::Script(script) => self.script_edits(at.seq, script, places),
             Action::View { .. }
@@ -96,7 +99,8 @@ impl Briefing {
             self.record_skill(values);
         }
         for (heading, words) in handed_over(action) {
-            self.record_remark(at.seq, heading, words, folder);
+            self.commands.census.agents |= starts_agent(action);
+            self.record_prompt(at.seq, heading, words, folder);
         }
     }
 
@@ -106,6 +110,13 @@ impl Briefing {
             return self.mark_running(&call.id, answered.printed());
         }
         let Some(running) = self.take_running(&call.id) else { return };
+        // The last poll may have had nothing to add.
+        let (printed, counts) = match answered.printed() {
+            printed if printed.trim().is_empty() => {
+                (running.printed.as_str(), output::test_counts(&running.printed))
+            }
+            printed => (printed, answered.tests()),
+        };
         self.record_dialog(at.seq, answered);
         if !outcome.is_failure() {
             for edit in &running.edits {
@@ -124,13 +135,14 @@ impl Briefing {
                     script: gist.as_deref().or(line.as_deref()).unwrap_or(&call.what),
                     program: &running.program,
                     is_look: *is_look,
+                    is_unconfined: call.is_unconfined,
                     outcome: *outcome,
-                    counts: answered.tests(),
-                    printed: answered.printed(),
+                    counts,
+                    printed,
                 };
                 self.record_command(run, folder);
                 match reads.as_deref().filter(|_| !outcome.is_failure()) {
-                    Some(path) => self.record_view(at.seq, &places.shown(path), answered.printed()),
+                    Some(path) => self.record_view(at.seq, &places.shown(path), printed),
                     None => self.record_printed(run, folder),
                 }
             }
@@ -288,12 +300,20 @@ fn heredoc(command: &Command, path: String) -> FileEdit {
     let is_whole =
         command.words.first().is_some_and(|program| program == "cat") && !command.is_appending;
     let counts = LineCounts { added: added.lines().count() as u64, removed: 0 };
-    FileEdit { path, added, removed: String::new(), counts, is_whole, is_deleted: false }
+    FileEdit {
+        path,
+        added,
+        removed: String::new(),
+        counts,
+        is_whole,
+        is_deleted: false,
+        parted: Vec::new(),
+    }
 }
 
 fn removal(path: String) -> FileEdit {
     let (added, removed, counts) = (String::new(), String::new(), LineCounts::default());
-    FileEdit { path, added, removed, counts, is_whole: false, is_deleted: true }
+    FileEdit { path, added, removed, counts, is_whole: false, is_deleted: true, parted: Vec::new() }
 }
 
 /// Texts that the agent hands over: the prompt of a sub-agent, prose written to a temporary file.
@@ -312,6 +332,18 @@ fn handed_over(action: &Action) -> Vec<(&'static str, &str)> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Programs that are agents or start them.
+const AGENTS: [&str; 8] =
+    ["claude", "codex", "gemini", "opencode", "aider", "goose", "copilot", "workmux"];
+
+/// Whether a script starts another agent.
+fn starts_agent(action: &Action) -> bool {
+    let Action::Script(script) = action else { return false };
+    let programs = script.commands.iter().filter_map(|command| command.words.first());
+    let mut names = programs.map(|program| program.rsplit('/').next().unwrap_or(program));
+    names.any(|name| AGENTS.contains(&name))
 }
 
 /// Tools whose arguments are addressed to another agent.
@@ -354,6 +386,10 @@ fn edit(change: &Change, places: Places<'_>) -> FileEdit {
         counts: change.counts,
         is_whole: change.kind == ChangeKind::Created,
         is_deleted: change.kind == ChangeKind::Deleted,
+        parted: match documents::is_document(&change.path) {
+            true => parted(&change.lines, &change.added),
+            false => Vec::new(),
+        },
     }
 }
 

@@ -1,7 +1,9 @@
 //! Collects every quote that may appear in a view, with its weight.
 
 mod checks;
+mod files;
 mod listing;
+mod outputs;
 mod requests;
 mod shares;
 mod state;
@@ -12,6 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
 
+use super::answer;
 use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
 use super::documents;
 use super::evidence::Line;
@@ -20,7 +23,8 @@ use super::kinds::EvidenceKind;
 use super::lines;
 use super::marks;
 use super::select::{Focus, Quote, SMALL_TOKENS};
-use crate::{paths, quote, text};
+use super::spot::Spot;
+use crate::{quote, text};
 
 /// Open tasks to search for file names, the minimum length of such a name, and the weight factors of named
 /// files.
@@ -41,20 +45,16 @@ const UNREPORTED_PERCENT: u16 = 300;
 /// A request shorter than this names no files itself.
 const SHORT_REQUEST_BYTES: usize = 80;
 
-/// Maximum names shown for a changed file, and their bytes.
-const NAMES: usize = 8;
-const NAMES_BYTES: usize = 200;
-
-/// Maximum bytes of names for a file that the current turn edited at least this often.
-const OUTLINE_BYTES: usize = 400;
-const OUTLINE_EDITS: u32 = 5;
-
 /// For an edited file, added lines say more than lines that were read.
 const EDITED_WEIGHT: f64 = 0.6;
 
 /// Weight factors of the first and the last step of a template.
 const FIRST_STEP: f64 = 0.85;
 const LAST_STEP: f64 = 1.25;
+
+/// Weight factors of the step of a workflow that was read last, and of earlier ones.
+const CURRENT_STEP: f64 = 1.6;
+const DONE_STEP: f64 = 0.5;
 
 /// Maximum bytes of a line in a small view, where two short lines say more than one long line.
 const SMALL_LINE_BYTES: usize = 320;
@@ -95,7 +95,7 @@ impl<'a> Builder<'a> {
         shares::lower_behind(&mut self.candidates[first..], shares::OF_EDITS);
         self.raise_first_of_edits(first);
         self.documents();
-        self.lines(EvidenceKind::Rule, self.briefing.rules.iter());
+        self.rules();
         self.files();
         self.commands();
         self.git();
@@ -167,8 +167,7 @@ impl<'a> Builder<'a> {
                 ahead.push_str(line);
             }
         }
-        let now = self.briefing.turn();
-        let steps = self.briefing.template.iter().filter(|step| step.turn == now);
+        let steps = self.briefing.template.iter().filter(|_| self.is_template_current());
         let steps: Vec<&str> = steps.map(|step| step.text.as_str()).collect();
         let names = |words: &str, path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
@@ -259,6 +258,7 @@ impl<'a> Builder<'a> {
             let weight = (age, requests::strength_of(line, age));
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
             self.label(group, &line.heading);
+            self.place(line.spot);
         }
         let turn = self.briefing.turn();
         let mut is_first = true;
@@ -268,8 +268,8 @@ impl<'a> Builder<'a> {
                 is_first = false;
                 let text = lines::tidy(line.text, self.extra.folder, 420);
                 self.line(EvidenceKind::Report, seq, (0, strength), text);
-                let heading = text::cut_words(line.heading, 80);
-                self.label(format!("turn {turn}, last words"), heading);
+                self.label(format!("turn {turn}, last words"), line.label());
+                self.place(line.spot);
             });
         }
     }
@@ -279,17 +279,20 @@ impl<'a> Builder<'a> {
         let reported: HashSet<u32> = self.briefing.reports.iter().map(|line| line.turn).collect();
         let newest = self.briefing.remarks.iter().rev().take(NEWEST_REMARKS).last();
         let newest = newest.map_or(0, |line| line.seq);
+        let is_current = kind == EvidenceKind::Template && self.is_template_current();
         for line in lines {
             // A decision holds until another is written.
             let holds = kind == EvidenceKind::Added
                 && (marks::decides(&line.text) || marks::decides(&line.heading));
-            let turns = if holds { 0 } else { now.saturating_sub(line.turn) };
+            let turns = if holds || is_current { 0 } else { now.saturating_sub(line.turn) };
             let age = usize::try_from(turns).unwrap_or(2);
             // Remarks are soon outdated by later ones.
             let is_older = kind == EvidenceKind::Remark && line.seq < newest;
-            // A template is done once its turn has a report.
-            let is_followed =
-                kind == EvidenceKind::Template && line.turn < now && self.is_reported(line.turn);
+            // A template is done once its turn has a report, except while the person only answers.
+            let is_followed = kind == EvidenceKind::Template
+                && line.turn < now
+                && !is_current
+                && self.is_reported(line.turn);
             // So are the thoughts of that turn.
             let is_reported = line.heading == THOUGHT && reported.contains(&line.turn);
             // Where a turn ended without a report, its remarks are all that the agent said of it.
@@ -311,6 +314,7 @@ impl<'a> Builder<'a> {
                 _ => Cow::Borrowed(line.group.as_str()),
             };
             self.label(group, &line.heading);
+            self.place(line.spot);
         }
     }
 
@@ -324,6 +328,15 @@ impl<'a> Builder<'a> {
         for (at, step) in (0..).zip(steps) {
             step.weight *= FIRST_STEP + (LAST_STEP - FIRST_STEP) * f64::from(at) / f64::from(last);
         }
+    }
+
+    /// Whether the last template still says what to do: it is a role, or the person only answered since.
+    fn is_template_current(&self) -> bool {
+        let briefing = self.briefing;
+        let of = briefing.template.iter().next().map_or(0, |step| step.turn);
+        let since = briefing.requests.iter().filter(|line| line.turn > of);
+        let mut typed = since.filter(|line| !requests::is_answer(line));
+        briefing.is_role || typed.all(|line| line.text.len() <= answer::ANSWER_BYTES)
     }
 
     /// Whether the agent answered in that turn or later.
@@ -349,6 +362,24 @@ impl<'a> Builder<'a> {
         shares::lower_behind(read, shares::OF_DOCUMENT);
     }
 
+    /// Quotes rules. Of the steps of a workflow the one read last is being done, and the others are done.
+    fn rules(&mut self) {
+        let first = self.candidates.len();
+        self.lines(EvidenceKind::Rule, self.briefing.rules.iter());
+        let of_workflow = |group: &str| documents::is_workflow(group);
+        let read = self.candidates[first..].iter().filter(|quote| of_workflow(&quote.group));
+        let Some(newest) = read.max_by_key(|quote| quote.order).map(|it| it.group.clone()) else {
+            return;
+        };
+        for quote in self.candidates[first..].iter_mut().filter(|quote| of_workflow(&quote.group)) {
+            quote.weight *= match () {
+                () if quote.group == newest => CURRENT_STEP,
+                () if documents::is_step(&quote.group) => DONE_STEP,
+                () => 1.0,
+            };
+        }
+    }
+
     fn line(
         &mut self,
         kind: EvidenceKind,
@@ -368,53 +399,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Omits the file hash in a small view.
-    fn file_words<'t>(&self, words: &'t str) -> &'t str {
-        words.split(", hash=").next().filter(|_| self.is_small()).unwrap_or(words)
-    }
-
-    fn files(&mut self) {
-        let now = self.briefing.turn();
-        for (order, file) in (0..).zip(&self.extra.files) {
-            let mut text = format!("{} ({}", file.path, self.file_words(&file.words));
-            let (mut age, mut strength) = (2, 100);
-            if let Some(effect) = self.briefing.effects.of(&file.path) {
-                age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
-                // The only edit wrote the complete file, as the count shows.
-                if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
-                    text = format!("{} (", file.path);
-                }
-                if paths::is_scratch_file(&file.path) {
-                    strength = 40;
-                }
-                let now_on = self.briefing.commands.git.branch();
-                let on = effect.deleted_on.as_deref().filter(|on| Some(*on) != now_on);
-                if let Some(on) = on.filter(|_| !effect.is_transient()) {
-                    text.push_str(&format!(", on branch {on}"));
-                }
-                if effect.is_transient() {
-                    text.push_str(" again; it was made here");
-                    strength = 15;
-                } else if !effect.is_deleted {
-                    text.push_str(if text.ends_with('(') { "" } else { ", " });
-                    text.push_str(&effect.counts());
-                }
-                // A growing document is summarized by its outline, other files by their newest names.
-                let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
-                let (names, bytes) = match () {
-                    () if is_growing => (usize::MAX, OUTLINE_BYTES),
-                    () if documents::is_prose(&file.path) => (NAMES, NAMES_BYTES / 2),
-                    () => (NAMES, NAMES_BYTES),
-                };
-                let first = effect.names.len().saturating_sub(names);
-                if !effect.is_deleted {
-                    let verb = if effect.written_lines.is_some() { "holds" } else { "adds" };
-                    text.push_str(&list_names(verb, &effect.names[first..], bytes));
-                }
-            }
-            text.push(')');
-            self.push(EvidenceKind::File, order, (age, strength), text);
-            self.label(&file.path, "");
+    /// Sets the place of the last quote in its source.
+    fn place(&mut self, spot: Spot) {
+        if let Some(candidate) = self.candidates.last_mut() {
+            candidate.spot = spot;
         }
     }
 
@@ -449,6 +437,7 @@ impl<'a> Builder<'a> {
             text,
             is_fixed: false,
             goes_on: false,
+            spot: Spot::default(),
             unit: 0,
         });
     }
@@ -461,22 +450,6 @@ fn first_of(files: &[&str]) -> String {
         more => format!(" and {more} more"),
     };
     format!("{}{more}", files[..files.len().min(3)].join(", "))
-}
-
-/// `; adds a, b`: the newest names within `bytes`, in their order.
-fn list_names(verb: &str, names: &[String], bytes: usize) -> String {
-    let mut room = bytes;
-    let fitting = names.iter().rev().take_while(|name| {
-        let fits = name.len() + 2 <= room;
-        room = room.saturating_sub(name.len() + 2);
-        fits
-    });
-    let shown = &names[names.len() - fitting.count()..];
-    match (shown.is_empty(), shown.len() < names.len()) {
-        (true, _) => String::new(),
-        (false, true) => format!("; {verb} …, {}", shown.join(", ")),
-        (false, false) => format!("; {verb} {}", shown.join(", ")),
-    }
 }
 
 struct Order((u64, u64));

@@ -1,5 +1,7 @@
 //! State from git output: the branch, the commits with the newest last, uncommitted files.
 
+mod uncommitted;
+
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -12,8 +14,13 @@ use crate::rollout::shell;
 use crate::step::CommandOutcome;
 use crate::text;
 
+pub(super) use uncommitted::{UNCOMMITTED, first_of_listed};
+
 const LINES_MAX: usize = 24;
 const REPLACED_MAX: usize = 8;
+
+/// Maximum lines of an output to read.
+const LINES_READ: usize = 200;
 
 /// The repository's state as git last printed it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,36 +43,8 @@ pub(super) struct GitLine {
     pub is_head: bool,
 }
 
-/// Opens the line of uncommitted files, of which only the newest counts.
-pub(super) const UNCOMMITTED: &str = "uncommitted at the last look: ";
-
 /// Opens the line of a push.
 pub(super) const PUSHED: &str = "pushed: ";
-
-/// Maximum uncommitted files to keep, and the suffix of a longer list.
-const UNCOMMITTED_MAX: usize = 60;
-const AND_MORE: &str = " and more";
-
-/// The most important files of a list, at most `most`: those of `own` first, those of agents last.
-pub(super) fn first_of_listed(listed: &str, own: impl Fn(&str) -> bool, most: usize) -> String {
-    let (listed, is_cut) = match listed.strip_suffix(AND_MORE) {
-        Some(listed) => (listed, true),
-        None => (listed, false),
-    };
-    let (mut paths, others): (Vec<&str>, Vec<&str>) = listed.split(", ").partition(|it| own(it));
-    let (of_agents, others): (Vec<&str>, Vec<&str>) =
-        others.into_iter().partition(|path| documents::is_of_agents(path));
-    paths.extend(others);
-    paths.extend(of_agents);
-    let left = paths.len().saturating_sub(most);
-    paths.truncate(most);
-    let more = match (left, is_cut) {
-        (_, true) => AND_MORE.to_owned(),
-        (0, false) => String::new(),
-        (left, false) => format!(" and {left} more"),
-    };
-    format!("{}{more}", paths.join(", "))
-}
 
 impl GitState {
     /// The checked-out branch that git last printed for the thread's own folder.
@@ -88,9 +67,9 @@ impl GitState {
             return;
         }
         self.drop_outdated(run);
-        let (mut uncommitted, mut listed) = (Vec::new(), Vec::new());
+        let mut listed = Vec::new();
         let mut is_headed = false;
-        for line in run.printed.lines().take(200) {
+        for line in run.printed.lines().take(LINES_READ) {
             let bare = line.trim();
             // Only the first `##` line can be git's branch line; others are headings of a text printed with
             // it.
@@ -103,9 +82,11 @@ impl GitState {
             {
                 continue;
             }
-            if let Some(path) = changed_path(line) {
-                uncommitted.push(path);
-            } else if is_log_line(bare) && prints_log(run.command) {
+            // Read below.
+            if uncommitted::file_in(line).is_some() {
+                continue;
+            }
+            if is_log_line(bare) && prints_log(run.command) {
                 listed.push(bare);
             } else if let Some(moved) =
                 ref_update(bare).and_then(|line| self.remote_update(run, line))
@@ -142,11 +123,12 @@ impl GitState {
             listed.clear();
         }
         let last = listed.len().saturating_sub(1);
-        for (index, line) in listed.into_iter().rev().enumerate() {
+        for (index, line) in listed.iter().rev().enumerate() {
             let is_head = index == last && is_of_all;
             self.add(run, text::one_line_cut(line, 160), is_head);
+            self.keep_order(line, listed.get(..last - index).unwrap_or_default());
         }
-        self.note_uncommitted(run, uncommitted);
+        self.note_uncommitted(run);
     }
 
     /// Drops the lines that the command invalidates: a reset or rebase those of the branch's commits, an amend
@@ -189,16 +171,17 @@ impl GitState {
     }
 
     /// Records the files that a status of the complete tree lists, or that it is clean.
-    fn note_uncommitted(&mut self, run: &FinishedCommand<'_>, mut paths: Vec<&str>) {
+    fn note_uncommitted(&mut self, run: &FinishedCommand<'_>) {
         let is_clean = run.printed.contains("nothing to commit")
             || run.printed.lines().any(|line| line.starts_with("## "));
-        if !looks_at_all(run.command) || paths.is_empty() && !is_clean {
+        if !looks_at_all(run.command) {
             return;
         }
-        let is_cut = paths.len() > UNCOMMITTED_MAX;
-        paths.truncate(UNCOMMITTED_MAX);
-        let mut listed = if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") };
-        listed.push_str(if is_cut { AND_MORE } else { "" });
+        let files = uncommitted::files_in(run.printed.lines().take(LINES_READ));
+        if files.is_empty() && !is_clean {
+            return;
+        }
+        let listed = uncommitted::list(files);
         self.drop_here(run, |text| text.starts_with(UNCOMMITTED));
         self.add(run, format!("{UNCOMMITTED}{listed}"), false);
     }
@@ -230,6 +213,24 @@ impl GitState {
         }
     }
 
+    /// Moves a commit that was added last before those newer ones of its log that were known.
+    fn keep_order(&mut self, added: &str, newer: &[&str]) {
+        let is_of = |known: &GitLine, line: &str| {
+            let id = commit_of(&known.text).map(|commit| commit.0);
+            id.is_some() && id == commit_of(line).map(|commit| commit.0)
+        };
+        let is_newer = |known: &GitLine| newer.iter().any(|line| is_of(known, line));
+        let Some(at) = self.lines.iter().position(is_newer) else { return };
+        if !self.lines.back().is_some_and(|line| is_of(line, added)) {
+            return;
+        }
+        let Some(mut line) = self.lines.pop_back() else { return };
+        if let Some(newer) = self.lines.get(at) {
+            (line.seq, line.turn) = (newer.seq, newer.turn);
+        }
+        self.lines.insert(at, line);
+    }
+
     fn add(&mut self, run: &FinishedCommand<'_>, text: String, is_head: bool) {
         let new = commit_of(&text);
         // A commit that appears again was not replaced.
@@ -240,6 +241,11 @@ impl GitState {
         };
         // An older commit repeated in a partial log keeps its position.
         if new.is_some() && !is_head && self.lines.iter().any(is_same) {
+            return;
+        }
+        // The newest commit shown again was still made when it was made.
+        let head = self.head(run.place).and_then(|head| self.lines.get(head));
+        if is_head && new.is_some() && head.is_some_and(is_same) {
             return;
         }
         // The output of `git commit` names the branch, a log does not.
@@ -314,23 +320,6 @@ fn runs_git(line: &str) -> bool {
     line.contains("git ") && shell::parts(line).iter().any(|part| part.text.starts_with("git "))
 }
 
-/// The path in a line of `git status`, short or long.
-fn changed_path(line: &str) -> Option<&str> {
-    let bare = line.trim_start();
-    for word in ["modified:", "new file:", "deleted:", "renamed:"] {
-        if let Some(path) = bare.strip_prefix(word) {
-            return Some(path.trim());
-        }
-    }
-    let (state, path) = line.split_at_checked(3)?;
-    let is_state = state.ends_with(' ')
-        && state != "   "
-        && state[..2]
-            .bytes()
-            .all(|byte| matches!(byte, b' ' | b'M' | b'A' | b'D' | b'R' | b'U' | b'?'));
-    is_state.then(|| path.trim())
-}
-
 /// Whether a line states the branch and its relation to the remote; only the newest is valid.
 fn is_branch_state(line: &str) -> bool {
     // `## main...origin/main [behind 1]`, as opposed to a heading.
@@ -354,28 +343,56 @@ pub(super) fn without_options(line: &str) -> (Cow<'_, str>, Option<String>) {
     if !line.contains("git -") {
         return (Cow::Borrowed(line), None);
     }
-    let (mut out, mut folder) = (Vec::new(), None);
-    let mut words = line.split(' ').peekable();
-    while let Some(word) = words.next() {
-        out.push(word);
-        while word == "git" || word.ends_with("(git") {
-            match words.peek() {
-                Some(&"-C") => {
-                    words.next();
-                    folder = words.next().map(|name| name.trim_matches(['"', '\'']).to_owned());
-                }
-                Some(&"-c") => {
-                    words.next();
-                    words.next();
-                }
-                Some(&("--no-pager" | "-P")) => {
-                    words.next();
-                }
-                _ => break,
-            }
+    let (mut out, mut folder, mut rest) = (String::new(), None, line);
+    while let Some(at) = rest.find("git -") {
+        let (before, after) = rest.split_at(at + "git ".len());
+        out.push_str(before);
+        rest = after;
+        let is_word = out[..out.len() - "git ".len()].ends_with([' ', '(', '\n']) || out == "git ";
+        if is_word {
+            rest = after_options(rest, &mut folder);
         }
     }
-    (Cow::Owned(out.join(" ")), folder)
+    out.push_str(rest);
+    (Cow::Owned(out), folder)
+}
+
+/// What follows the global options of git at the beginning of a line; sets the folder of a `-C`.
+fn after_options<'a>(line: &'a str, folder: &mut Option<String>) -> &'a str {
+    let mut rest = line;
+    loop {
+        let (option, after) = first_word(rest);
+        rest = match option {
+            "-C" => {
+                let (named, after) = first_word(after);
+                *folder = Some(named.trim_matches(['"', '\'']).to_owned());
+                after
+            }
+            "-c" => first_word(after).1,
+            "--no-pager" | "-P" => after,
+            _ => return rest,
+        };
+    }
+}
+
+/// The first word of a line as written, with its quotes, and what follows the space after it.
+fn first_word(line: &str) -> (&str, &str) {
+    let (mut quote, mut is_escaped) = (None, false);
+    let end = line.find(|c: char| {
+        if std::mem::take(&mut is_escaped) {
+            return false;
+        }
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some('"') | None if c == '\\' => is_escaped = true,
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            None => return c == ' ',
+            Some(_) => {}
+        }
+        false
+    });
+    let (word, rest) = line.split_at(end.unwrap_or(line.len()));
+    (word, rest.strip_prefix(' ').unwrap_or_default())
 }
 
 /// The branch in the line that `git commit` prints.

@@ -10,7 +10,9 @@ pub(super) fn words(outcome: CommandOutcome) -> String {
     match outcome {
         CommandOutcome::Unknown => "outcome not seen".to_owned(),
         CommandOutcome::Running => "still running at the last look".to_owned(),
-        CommandOutcome::Exit(_) | CommandOutcome::Refused => outcome.words(),
+        CommandOutcome::Exit(_) | CommandOutcome::Failed | CommandOutcome::Refused => {
+            outcome.words()
+        }
     }
 }
 
@@ -53,7 +55,7 @@ pub(super) fn of_line(run: &FinishedCommand<'_>) -> String {
         return words(run.outcome);
     }
     let is_masked = run.outcome == CommandOutcome::Exit(0)
-        && !run.chain.checking_part().owns_exit_code
+        && run.chain.checking_part().is_masked
         && output::says_failure(run.printed);
     if !is_masked {
         return result(run);
@@ -119,9 +121,11 @@ mod tests {
             seq: 1,
             turn: 1,
             command,
+            typed: command,
             chain: Chain::of(command),
             program: command.split(' ').next().unwrap(),
             is_look,
+            is_unconfined: false,
             class: Class::of(command),
             outcome: CommandOutcome::Exit(code),
             counts: output::test_counts(printed),
@@ -169,6 +173,7 @@ mod tests {
             ),
             ("cargo test || true", 0, "error: it broke", "failed; error: it broke"),
             ("cargo test | tail -1", 0, "done", "exit code hidden by what follows it; done"),
+            ("make && ls | tail -1", 0, "a.rs", "exit 0"),
             ("make && ls", 0, "Finished `dev` in 2s\na.rs", "exit 0; Finished `dev` in 2s"),
             ("make && cargo clippy && ls", 0, "Finished `dev` in 2s\na.rs", "exit 0"),
             ("ls && make", 0, "a.rs\nlinked", "exit 0; linked"),

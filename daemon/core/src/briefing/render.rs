@@ -35,18 +35,20 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
     let mut request_bytes = bytes * REQUEST_PERCENT / 100;
     let (quotes, focus) = gather(briefing, extra, max_tokens);
     let selection = Selection::new(quotes, &focus, extra.above);
-    // Budget for lines, whose estimated costs are slightly off.
+    // Budget for lines, whose estimated costs are slightly off: the largest that is known to fit is searched for.
     let mut room = max_tokens;
     let (mut text, mut lines) = (String::new(), Vec::new());
-    let mut is_over = false;
+    let mut over = None;
     for _ in 0..PASSES {
         let task = task(briefing, extra, request_bytes);
         let beside = tokens::of_text(&extra.header) + tokens::of_text(&task) + 2;
-        let chosen = selection.select(room.saturating_sub(beside));
+        // A share of a small view can be less than a line, so it grows with the room that is left over.
+        let shared = if max_tokens < SMALL_TOKENS { room } else { max_tokens };
+        let chosen = selection.select(room.saturating_sub(beside), shared.saturating_sub(beside));
         let fuller = written(extra, chosen.clone(), &task, other_files_bytes(max_tokens));
         let cost = cost(&fuller);
         if cost > max_tokens {
-            is_over = true;
+            over = Some(room);
             let shrunk = |size: u64| (size * max_tokens / cost).saturating_sub(2);
             // The request is cut only when no line is left to omit.
             if room > beside {
@@ -60,13 +62,15 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
             (text, lines) = (fuller, chosen);
         }
         let left = max_tokens - cost;
-        // After an overrun, the result is close to optimal.
-        if left * 50 < max_tokens || is_over {
+        if left * 50 < max_tokens {
             break;
         }
-        match task.len() + 64 > request_bytes {
-            true => request_bytes += tokens::bytes_of(left),
-            false => room += left,
+        match over {
+            // In a small view, more room may mean longer lines instead of better ones.
+            Some(over) if over <= room + 1 || max_tokens < SMALL_TOKENS => break,
+            Some(over) => room += left.min((over - room) / 2),
+            None if task.len() + 64 > request_bytes => request_bytes += tokens::bytes_of(left),
+            None => room += left,
         }
     }
     if text.is_empty() && cost(&extra.header) < max_tokens {

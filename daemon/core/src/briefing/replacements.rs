@@ -20,6 +20,11 @@ const COMMON_PERCENT: usize = 34;
 /// The same, if only the words indicate that one line replaced the other.
 const COMMON_PERCENT_ALONE: usize = 60;
 
+/// Percentage of a line's other words that stand next to it if one line became several, and bytes of such a
+/// word.
+const MOVED_PERCENT: usize = 60;
+const WORD_BYTES_MIN: usize = 4;
+
 /// Shorter lines are brackets and the like.
 const LINE_BYTES_MIN: usize = 8;
 
@@ -59,7 +64,9 @@ impl<'a> Replacements<'a> {
                 .filter(|(new, old)| are_versions(new, old, COMMON_PERCENT));
             return Self { pairs: pairs.collect(), removed: Vec::new() };
         }
-        Self { pairs: in_order(&added, &removed), removed: Vec::new() }
+        let mut pairs = in_order(&added, &removed);
+        pairs.retain(|(new, old)| !is_split(new, old, &added));
+        Self { pairs, removed: Vec::new() }
     }
 
     /// ` (was: OLD)` for a text that contains a replacing line, with the words that differ.
@@ -115,6 +122,23 @@ fn in_order<'a>(added: &[&'a str], removed: &[&'a str]) -> Vec<(&'a str, &'a str
     removed.iter().filter_map(pair).collect()
 }
 
+/// Whether one line became several: the words that `new` lacks are in the lines next to it.
+fn is_split(new: &str, old: &str, added: &[&str]) -> bool {
+    let Some(at) = added.iter().position(|line| *line == new) else { return false };
+    let lacking = differing(old, new);
+    let words: Vec<String> = words_of(&lacking).collect();
+    let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+    let beside: Vec<&str> = beside.filter_map(|at| added.get(at).copied()).collect();
+    let beside: FxHashSet<String> = beside.into_iter().flat_map(words_of).collect();
+    let moved = words.iter().filter(|word| beside.contains(*word)).count();
+    !words.is_empty() && moved * 100 >= words.len() * MOVED_PERCENT
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| word.len() >= WORD_BYTES_MIN).map(str::to_lowercase)
+}
+
 fn are_versions(new: &str, old: &str, percent: usize) -> bool {
     let common = old.len().saturating_sub(differing(old, new).len());
     common * 100 >= old.len().min(new.len()) * percent
@@ -145,6 +169,7 @@ mod tests {
             counts: LineCounts::default(),
             is_whole: false,
             is_deleted: false,
+            parted: Vec::new(),
         }
     }
 
@@ -176,6 +201,17 @@ mod tests {
         assert_eq!(was[1].as_deref(), Some(" (was: (OPTIONAL))"));
         assert_eq!(was[3].as_deref(), Some(" (was: Tune)"));
         assert!(was[0].is_none() && was[2].is_none());
+    }
+
+    #[test]
+    fn a_line_that_became_two_has_replaced_nothing() {
+        let old = "- Two projects, strict dependency direction: the lexer has no UI dependency; the tests depend on both.";
+        let new = "- Two production projects keep a strict dependency direction.\n- the lexer has no UI dependency; the tests depend on both.";
+        let edit = edit(old, new);
+        let replaced = Replacements::of(&edit);
+        for line in new.lines() {
+            assert_eq!(replaced.was(line), None, "{line}");
+        }
     }
 
     #[test]

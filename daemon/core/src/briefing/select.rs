@@ -15,6 +15,7 @@ use std::ops::Range;
 use rustc_hash::FxBuildHasher;
 
 use super::kinds::{EvidenceKind, RULES};
+use super::spot::Spot;
 use super::terms;
 use crate::tokens;
 
@@ -37,6 +38,7 @@ pub(super) struct Quote<'a> {
     pub is_fixed: bool,
     /// The next line continues it: if that is omitted, the view marks the gap.
     pub goes_on: bool,
+    pub spot: Spot,
     /// Neighbors with the same number are chosen together; 0 means alone.
     pub unit: u32,
 }
@@ -165,7 +167,7 @@ struct SelectionState<'a> {
     labels: Vec<u64>,
     used: [u64; RULES.len()],
     left: u64,
-    budget: u64,
+    shared: u64,
     chosen: Vec<bool>,
 }
 
@@ -212,8 +214,8 @@ impl<'a> Selection<'a> {
         Self { groups, worth, said, labels: labels.tokens, quotes }
     }
 
-    /// The lines to show within `budget` tokens.
-    pub(super) fn select(&self, budget: u64) -> Vec<&Quote<'a>> {
+    /// The lines to show within `budget` tokens. The shares of the kinds are percentages of `shared`.
+    pub(super) fn select(&self, budget: u64, shared: u64) -> Vec<&Quote<'a>> {
         let left_worth = self.worth.iter().zip(&self.said);
         let mut choice = SelectionState {
             groups: &self.groups,
@@ -223,7 +225,7 @@ impl<'a> Selection<'a> {
             labels: self.labels.clone(),
             used: [0; RULES.len()],
             left: budget,
-            budget,
+            shared,
             chosen: vec![false; self.groups.len()],
         };
         for (index, group) in self.groups.iter().enumerate() {
@@ -261,6 +263,11 @@ impl<'q> Labels<'q> {
     }
 }
 
+/// Tokens of a line; of those of a text, about every second has a mark that others are left out.
+fn tokens_of(line: &Quote<'_>) -> u64 {
+    tokens::of_text(&line.text) + if line.spot.is_unknown() { 1 } else { 2 }
+}
+
 impl QuoteGroup {
     fn of<'q>(index: usize, line: &'q Quote<'_>, labels: &mut Labels<'q>) -> Self {
         let group = labels.place(line.kind, &line.group, "");
@@ -278,14 +285,14 @@ impl QuoteGroup {
             kind: line.kind,
             weight: line.weight,
             terms: terms::of(&line.text),
-            tokens: tokens::of_text(&line.text) + 1,
+            tokens: tokens_of(line),
             labels: [group, heading],
             own_label,
         }
     }
 
     fn add(&mut self, line: &Quote<'_>) {
-        self.tokens += tokens::of_text(&line.text) + 1;
+        self.tokens += tokens_of(line);
         self.terms.extend(terms::of(&line.text));
         self.terms.sort_unstable();
         self.terms.dedup();
@@ -305,7 +312,7 @@ impl SelectionState<'_> {
             let kind = self.groups[index].kind;
             let rule = kind.rule();
             let percent = if within_shares { rule.share_percent } else { rule.max_percent };
-            let is_over = self.used[kind as usize] + cost > self.budget * u64::from(percent) / 100;
+            let is_over = self.used[kind as usize] + cost > self.shared * u64::from(percent) / 100;
             if cost > self.left || is_over {
                 continue;
             }
@@ -331,7 +338,7 @@ impl SelectionState<'_> {
         // In a small budget they count in full.
         let cost = to_f64(cost + 3);
         let counted =
-            if self.budget < SMALL_TOKENS { cost } else { cost.sqrt() * cost.sqrt().sqrt() };
+            if self.shared < SMALL_TOKENS { cost } else { cost.sqrt() * cost.sqrt().sqrt() };
         group.weight * sum / counted
     }
 

@@ -1,6 +1,9 @@
 mod answers;
+mod calls;
 mod edits;
+mod gaps;
 mod outputs;
+mod reads;
 mod template;
 
 use super::collect::{CommandRun, RunningCall};
@@ -32,7 +35,15 @@ fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &s
     let (path, added, removed) = (path.to_owned(), added.to_owned(), removed.to_owned());
     let lines = |text: &str| text.lines().count() as u64;
     let counts = LineCounts { added: lines(&added), removed: lines(&removed) };
-    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    let edit = FileEdit {
+        path,
+        added,
+        removed,
+        counts,
+        is_whole: false,
+        is_deleted: false,
+        parted: Vec::new(),
+    };
     briefing.record_edit(seq, &edit);
 }
 
@@ -140,6 +151,7 @@ fn thread() -> Briefing {
         from: None,
         program: "cargo",
         is_look: false,
+        is_unconfined: false,
         outcome: CommandOutcome::Exit(0),
         counts: None,
         printed: "all good",
@@ -375,7 +387,10 @@ fn lines_without_a_heading_are_not_below_the_heading_of_others() {
     briefing.hold_words(2, report);
     briefing.hold_words(3, "All **tests** passed after it.");
     let text = render(&briefing, &Extra::default(), 2_000);
-    assert!(text.contains("`new.rs`, as it was\n (elsewhere:)\n All tests passed"), "{text}");
+    assert!(
+        text.contains("`new.rs`, as it was\n (not under that heading:)\n All tests passed"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -388,7 +403,15 @@ fn command_output_and_the_lines_of_an_unanswered_patch_are_shown() {
     edits(&mut briefing, 14, "old.py", "import os\n", "import sys\n");
     let (path, added) = ("new.py".to_owned(), "import re\n".to_owned());
     let (removed, counts) = (String::new(), LineCounts::default());
-    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    let edit = FileEdit {
+        path,
+        added,
+        removed,
+        counts,
+        is_whole: false,
+        is_deleted: false,
+        parted: Vec::new(),
+    };
     briefing.record_call(
         RunningCall {
             seq: 15,
@@ -431,6 +454,7 @@ fn a_failure_of_an_earlier_turn_is_shown_until_its_program_succeeds() {
             from: None,
             program,
             is_look: false,
+            is_unconfined: false,
             outcome: CommandOutcome::Exit(code),
             counts: None,
             printed: if code == 0 { "" } else { "error: no such file" },
@@ -453,4 +477,7 @@ fn a_failure_of_an_earlier_turn_is_shown_until_its_program_succeeds() {
     fail(&mut briefing, 21, "gh pr list", "gh", 0);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("#11 python") && !text.contains("#12 gh auth"), "{text}");
+    fail(&mut briefing, 22, "git status", "git", 0);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("#13 git push"), "another subcommand of git proves nothing: {text}");
 }

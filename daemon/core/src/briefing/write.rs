@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::collect::THOUGHT;
 use super::extra::Extra;
 use super::kinds::{EvidenceKind, RULES};
+use super::lines::Shape;
 use super::select::Quote;
 use crate::quote;
 
@@ -16,7 +17,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>
     let of_kind = |kind| lines.iter().copied().filter(move |line| line.kind == kind);
     let files: HashSet<&str> = of_kind(EvidenceKind::File).map(|line| &*line.group).collect();
     for rule in &RULES {
-        let (mut label, mut last, mut above) = (("", ""), None, "");
+        let (mut writer, mut last, mut above) = (Lines::default(), None, "");
         let is_below_file =
             |line: &&Quote<'_>| rule.kind == EvidenceKind::Added && files.contains(&*line.group);
         for (index, line) in of_kind(rule.kind).filter(|line| !is_below_file(line)).enumerate() {
@@ -28,7 +29,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>
                 last = Some(line);
             }
             if rule.kind != EvidenceKind::File {
-                write_line(out, line, &mut label);
+                writer.write(out, line);
                 continue;
             }
             // Consecutive files of one folder show its name once.
@@ -37,10 +38,12 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>
                 Some(name) => out.push_str(&format!("…/{name}\n")),
                 None => out.push_str(&format!("{}\n", line.text)),
             }
-            let mut label = (&*line.group, "");
+            let mut below = Lines { group: &line.group, ..Lines::default() };
             let added = of_kind(EvidenceKind::Added).filter(|added| added.group == line.group);
-            added.for_each(|added| write_line(out, added, &mut label));
+            added.for_each(|added| below.write(out, added));
+            below.end(out);
         }
+        writer.end(out);
         if last.is_some_and(|last| last.goes_on) {
             out.push_str(LEFT_OUT);
         }
@@ -110,22 +113,92 @@ fn in_order<'q>(mut chosen: Vec<&'q Quote<'q>>) -> Vec<&'q Quote<'q>> {
 }
 
 /// Marks the end of lines under a heading.
-const NO_HEADING: &str = " (elsewhere:)\n";
+const NO_HEADING: &str = " (not under that heading:)\n";
 
 /// Marks the end of thoughts.
 const SAID: &str = " (said:)\n";
 
-fn write_line<'a>(out: &mut String, line: &'a Quote<'_>, label: &mut (&'a str, &'a str)) {
-    let here = (&*line.group, &*line.heading);
-    if here.0 != label.0 && !here.0.is_empty() {
-        out.push_str(&format!("{}:\n", here.0));
+/// Marks lines of one text that are left out, after what is above them.
+const GAP: &str = " […]";
+
+/// Writes lines with their labels, and marks gaps between lines of one text.
+#[derive(Default)]
+struct Lines<'q> {
+    group: &'q str,
+    heading: &'q str,
+    last: Option<&'q Quote<'q>>,
+}
+
+impl<'q> Lines<'q> {
+    fn write(&mut self, out: &mut String, line: &'q Quote<'q>) {
+        let (group, heading) = (&*line.group, &*line.heading);
+        let is_new_group = group != self.group;
+        let is_new_heading = is_new_group || heading != self.heading;
+        let is_next =
+            self.last.is_some_and(|last| is_of_text(last, line) && last.spot.is_before(line.spot));
+        // The line above may be the heading itself.
+        let is_below_parent =
+            is_next && self.last.is_some_and(|last| is_heading(heading, &last.text));
+        let mut is_marked = self.marks_end(line, is_new_heading, is_next);
+        if is_marked {
+            mark(out);
+        }
+        if is_new_group && !group.is_empty() {
+            out.push_str(&format!("{group}:\n"));
+        }
+        if is_new_heading && !heading.is_empty() && !is_below_parent {
+            out.push_str(&format!(" {heading}:\n"));
+            is_marked = false;
+        } else if !is_new_group && is_new_heading && !is_below_parent {
+            out.push_str(if self.heading == THOUGHT { SAID } else { NO_HEADING });
+        }
+        let is_inside = !heading.is_empty() && !line.spot.is_unknown() && !line.spot.opens;
+        if is_inside && !is_next && !is_marked {
+            mark(out);
+        }
+        let indent = if group.is_empty() { "" } else { " " };
+        out.push_str(&format!("{indent}{}\n", line.text));
+        (self.group, self.heading, self.last) = (group, heading, Some(line));
     }
-    if here != *label && !here.1.is_empty() {
-        out.push_str(&format!(" {}:\n", here.1));
-    } else if here.0 == label.0 && here.1 != label.1 {
-        out.push_str(if label.1 == THOUGHT { SAID } else { NO_HEADING });
+
+    /// Whether lines are left out between the last one and `line`, below the heading of the last one.
+    fn marks_end(&self, line: &Quote<'_>, is_new_heading: bool, is_next: bool) -> bool {
+        let Some(last) = self.last.filter(|last| !last.spot.is_unknown()) else { return false };
+        if is_next {
+            return false;
+        }
+        ends_within(last) || !is_new_heading && is_of_text(last, line) && last.spot.goes_on
     }
-    *label = here;
-    let indent = if here.0.is_empty() { "" } else { " " };
-    out.push_str(&format!("{indent}{}\n", line.text));
+
+    fn end(&self, out: &mut String) {
+        if self.last.is_some_and(ends_within) {
+            mark(out);
+        }
+    }
+}
+
+/// Whether a line is followed by others of the same list, table, code or section. After prose without a heading
+/// one expects that it goes on.
+fn ends_within(line: &Quote<'_>) -> bool {
+    line.spot.goes_on && (line.spot.shape != Shape::Prose || !line.heading.is_empty())
+}
+
+/// Whether two lines are of one message, document or edit.
+fn is_of_text(one: &Quote<'_>, next: &Quote<'_>) -> bool {
+    !one.spot.is_unknown() && one.order.0 == next.order.0 && one.group == next.group
+}
+
+/// Whether a heading is a line of its own, perhaps cut.
+fn is_heading(heading: &str, line: &str) -> bool {
+    let line = line.trim_start_matches(['-', '*', ' ']);
+    !heading.is_empty() && line.starts_with(heading.trim_end_matches('…'))
+}
+
+/// Appends the mark to the last line.
+fn mark(out: &mut String) {
+    if out.ends_with('\n') {
+        out.truncate(out.len() - 1);
+        out.push_str(GAP);
+        out.push('\n');
+    }
 }

@@ -10,12 +10,14 @@ use crate::phrases::Phrases;
 use crate::text;
 
 /// A tool's answer without its envelope: JSON with metadata, lines of status, or none.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub struct ToolOutput<'a> {
     /// Exit status of the command, if the answer states one.
     pub exit_code: Option<i64>,
     /// Whether the tool itself refused or failed before any command ran.
     pub refused: bool,
+    /// The command failed; no exit status is stated.
+    pub failed: bool,
     /// The command still runs in the background.
     pub running: bool,
     /// Id of the session to poll while it runs.
@@ -56,6 +58,15 @@ const REFUSALS: [&str; 9] = [
     "aborted",
 ];
 
+/// Opens what a command printed that failed in the sandbox of older versions of Codex.
+const FAILED: &str = "failed in sandbox: ";
+
+/// Opens the answer to a poll that did not reach the command.
+const POLL_FAILED: &str = "write_stdin failed: ";
+
+/// What it says if the command has ended since.
+const ENDED: &str = "Unknown process id";
+
 /// Prefixes of answers that put status and time before the output.
 const ENVELOPES: [&str; 4] =
     ["Exit code:", "Chunk ID:", "Wall time:", "Process running with session ID"];
@@ -70,34 +81,24 @@ pub fn read(output: &str) -> ToolOutput<'_> {
     {
         return ToolOutput {
             exit_code: structured.metadata.and_then(|m| m.exit_code),
-            refused: false,
-            running: false,
-            session: None,
             text: structured.output,
+            ..ToolOutput::default()
         };
     }
     if ENVELOPES.iter().any(|opening| output.starts_with(opening)) {
         return read_envelope(output);
     }
-    ToolOutput {
-        exit_code: None,
-        refused: REFUSALS.iter().any(|opening| output.starts_with(opening)),
-        running: false,
-        session: None,
-        text: output.into(),
+    if let Some(printed) = output.strip_prefix(FAILED) {
+        return ToolOutput { failed: true, text: printed.into(), ..ToolOutput::default() };
     }
+    let refused = REFUSALS.iter().any(|opening| output.starts_with(opening));
+    ToolOutput { refused, text: output.into(), ..ToolOutput::default() }
 }
 
 /// Parses the status lines before the output. Everything after them belongs to the command, even if it looks
 /// like status.
 fn read_envelope(output: &str) -> ToolOutput<'_> {
-    let mut answer = ToolOutput {
-        exit_code: None,
-        refused: false,
-        running: false,
-        session: None,
-        text: output.into(),
-    };
+    let mut answer = ToolOutput { text: output.into(), ..ToolOutput::default() };
     let mut rest = output;
     for _ in 0..ENVELOPE_LINES_MAX {
         let Some((line, after)) = rest.split_once('\n') else { break };
@@ -133,6 +134,10 @@ fn without_line_count(text: &str) -> &str {
 /// Parses the answer to a poll of a running command. Claude Code puts status and output between tags:
 /// `<status>completed</status> … <exit_code>0</exit_code> … <stdout>…</stdout>`.
 pub fn read_poll(output: &str) -> ToolOutput<'_> {
+    if let Some(reason) = output.strip_prefix(POLL_FAILED) {
+        // The words are those of the harness: the command printed nothing.
+        return ToolOutput { refused: !reason.starts_with(ENDED), ..ToolOutput::default() };
+    }
     let answer = read(output);
     let Cow::Borrowed(text) = answer.text else { return answer };
     let Some(status) = between(text::prefix(text, POLL_HEAD_BYTES), "status") else {
@@ -142,14 +147,13 @@ pub fn read_poll(output: &str) -> ToolOutput<'_> {
     let errors = between(text, "stderr").unwrap_or_default();
     ToolOutput {
         exit_code: between(text::prefix(text, POLL_HEAD_BYTES), "exit_code").and_then(number),
-        refused: false,
         running: matches!(status, "running" | "pending"),
-        session: None,
         text: if errors.is_empty() {
             printed.into()
         } else {
             format!("{printed}\n{errors}").into()
         },
+        ..ToolOutput::default()
     }
 }
 
@@ -401,6 +405,8 @@ mod tests {
             assert_eq!((answer.exit_code, answer.text.as_ref()), (exit_code, text), "{output}");
         }
         assert!(read("exec command rejected by user").refused);
+        let answer = read("failed in sandbox: killed by a signal");
+        assert_eq!((answer.failed, answer.text.as_ref()), (true, "killed by a signal"));
     }
 
     #[test]
@@ -412,6 +418,7 @@ mod tests {
         for (output, expected) in [
             ("Process running with session ID 7\nOutput:\nmore", (true, None, "more")),
             ("<status>running</status>\n\n<stdout>\na\n</stdout>", (true, None, "a")),
+            ("write_stdin failed: Unknown process id 1000", (false, None, "")),
             (
                 "<retrieval_status>success</retrieval_status>\n\n<task_id>b1</task_id>\n\n\
                  <status>completed</status>\n\n<exit_code>101</exit_code>\n\n<output>\nb\n</output>",
@@ -425,6 +432,17 @@ mod tests {
         ] {
             let (running, exit_code, text) = expected;
             assert_eq!(of(output), (running, exit_code, text.to_owned()), "{output}");
+        }
+    }
+
+    #[test]
+    fn a_poll_that_does_not_reach_its_command_says_nothing_about_it() {
+        for (output, refused) in [
+            ("write_stdin failed: Unknown process id 1000", false),
+            ("write_stdin failed: stdin is closed for this session; rerun with tty=true", true),
+        ] {
+            let answer = read_poll(output);
+            assert_eq!((answer.refused, answer.text.as_ref()), (refused, ""), "{output}");
         }
     }
 

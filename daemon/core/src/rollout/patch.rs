@@ -17,7 +17,7 @@ pub struct FileOp {
     pub op: Op,
     /// Changed lines with their context, at most 16 KiB.
     pub changed: String,
-    /// Added lines only, at most 16 KiB. [`ANOTHER_PLACE`] marks where the following lines belong.
+    /// Added lines only, at most 16 KiB, and of a document the headings beyond them. [`ANOTHER_PLACE`] marks where the following lines belong.
     pub added: String,
     /// Removed lines, at most 16 KiB.
     pub removed: String,
@@ -38,6 +38,9 @@ pub const ANOTHER_PLACE: char = '\u{c}';
 
 /// Bytes of a file's changed lines to keep.
 const CHANGED_BYTES: usize = 16 * 1_024;
+
+/// Bytes of headings of a document to keep beyond them: otherwise it would seem to end there.
+const HEADINGS_BYTES: usize = 4 * 1_024;
 
 /// What happens to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +87,13 @@ impl FileOp {
     pub fn write(path: impl Into<String>, content: String) -> Self {
         let lines = text::prefix(&content, CHANGED_BYTES).to_owned();
         let counts = LineCounts { added: content.lines().count() as u64, removed: 0 };
-        let op = Op::Created { content: Some(content) };
-        Self { changed: lines.clone(), added: lines, counts, ..Self::new(path, op) }
+        let mut op = Self { added: lines.clone(), changed: lines, ..Self::new(path, Op::Edited) };
+        // A line that was cut is completed by none of those that follow.
+        let rest = &content[op.added.len()..];
+        for line in rest.split_once('\n').map_or("", |(_, rest)| rest).lines() {
+            op.keep_heading(line);
+        }
+        Self { op: Op::Created { content: Some(content) }, counts, ..op }
     }
 
     /// Records that `new` replaces `old`, without the lines that both have.
@@ -126,7 +134,7 @@ impl FileOp {
                 self.added.push_str(added);
                 self.added.push('\n');
             }
-            Some(_) => {}
+            Some(added) => self.keep_heading(added),
             None => {
                 if let Some(removed) = line.strip_prefix('-')
                     && self.removed.len() + removed.len() < CHANGED_BYTES
@@ -139,6 +147,17 @@ impl FileOp {
         if self.changed.len() + line.len() < CHANGED_BYTES {
             self.changed.push_str(added.unwrap_or(line));
             self.changed.push('\n');
+        }
+    }
+
+    /// Keeps an added line beyond the bound if it is a heading of a document. A single hash may be a comment in
+    /// a block of code.
+    fn keep_heading(&mut self, line: &str) {
+        let is_heading = line.starts_with("##") && self.path.ends_with(".md");
+        if is_heading && self.added.len() + line.len() + 2 < CHANGED_BYTES + HEADINGS_BYTES {
+            self.added.push_str(if self.added.ends_with('\n') { "" } else { "\n" });
+            self.added.push_str(line);
+            self.added.push('\n');
         }
     }
 
@@ -265,6 +284,19 @@ mod tests {
         let long = format!("+{}\n", "x".repeat(9_000));
         let patch = format!("*** Update File: README.md\n{long} # Usage\n+last\n");
         assert!(parse(&patch)[0].added.ends_with("x\n\u{c}# Usage\nlast\n"));
+    }
+
+    #[test]
+    fn the_headings_of_a_long_document_are_all_kept() {
+        let content = format!("# Plan\n{}\n## Done\nlast\n", "words of it\n".repeat(2_000));
+        let written = FileOp::write("plan.md", content.clone());
+        let lines: Vec<String> = content.lines().map(|line| format!("+{line}")).collect();
+        let patched = parse(&format!("*** Add File: plan.md\n{}\n", lines.join("\n"))).remove(0);
+        for op in [written, patched] {
+            assert!(op.added.ends_with("\n## Done\n"), "{}", op.added.len());
+            assert_eq!(op.counts.added, 2_004);
+        }
+        assert!(!FileOp::write("plan.py", content).added.contains("Done"));
     }
 
     /// Sixteen lines of 1 KiB are exactly the bound.

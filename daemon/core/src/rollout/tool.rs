@@ -228,6 +228,26 @@ pub fn poll(call: &Call<'_>) -> Option<Poll> {
     Some(Poll { session, stops })
 }
 
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct PermissionArguments {
+    with_escalated_permissions: bool,
+    sandbox_permissions: Option<String>,
+    #[serde(rename = "dangerouslyDisableSandbox")]
+    disables_sandbox: bool,
+}
+
+/// Whether a command asks to run outside the agent's sandbox.
+pub fn leaves_sandbox(call: &Call<'_>) -> bool {
+    if !["_permissions", "Sandbox"].iter().any(|mark| call.arguments.contains(mark)) {
+        return false;
+    }
+    let asked = serde_json::from_str::<PermissionArguments>(&call.arguments).unwrap_or_default();
+    asked.with_escalated_permissions
+        || asked.disables_sandbox
+        || asked.sandbox_permissions.as_deref() == Some("require_escalated")
+}
+
 /// Whether a call reaches beyond the machine: the web, or an MCP server.
 pub fn is_outside(call: &Call<'_>) -> bool {
     let has = |mark: &&str| {

@@ -22,6 +22,8 @@ pub enum CommandOutcome {
     /// Runs in the background.
     Running,
     Exit(i64),
+    /// It failed; the exit status is unknown.
+    Failed,
     Refused,
 }
 
@@ -94,6 +96,7 @@ impl CommandOutcome {
     pub(super) fn of(answer: &ToolOutput<'_>, reported: Option<i64>) -> Self {
         match (answer.refused, answer.running, answer.exit_code.or(reported)) {
             (true, ..) => Self::Refused,
+            _ if answer.failed => Self::Failed,
             (_, true, _) => Self::Running,
             (_, _, Some(code)) => Self::Exit(code),
             (false, false, None) => Self::Unknown,
@@ -104,7 +107,7 @@ impl CommandOutcome {
     pub fn is_failure(self) -> bool {
         match self {
             Self::Exit(code) => code != 0,
-            Self::Refused => true,
+            Self::Failed | Self::Refused => true,
             Self::Unknown | Self::Running => false,
         }
     }
@@ -115,6 +118,7 @@ impl CommandOutcome {
             Self::Unknown => String::new(),
             Self::Running => "running".into(),
             Self::Exit(code) => format!("exit {code}"),
+            Self::Failed => "failed".into(),
             Self::Refused => "refused".into(),
         }
     }

@@ -31,6 +31,9 @@ pub struct Call {
     /// Reaches the web or an MCP server.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_outside: bool,
+    /// Runs outside the agent's sandbox.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_unconfined: bool,
 }
 
 /// The part of a call's purpose that is needed when it ends.
@@ -162,6 +165,7 @@ impl NewCall {
     pub(super) fn of(at: At, call: &tool::Call<'_>, base: Option<&str>) -> Self {
         let mut called = Self::new(at, &call.call_id, base);
         called.call.is_outside = tool::is_outside(call);
+        called.call.is_unconfined = tool::leaves_sandbox(call);
         if tool::is_ours(call) {
             called.action = Action::Ours;
             return called;
@@ -218,6 +222,7 @@ impl NewCall {
             effects: CommandEffects::default(),
             is_aside: false,
             is_outside: false,
+            is_unconfined: false,
         };
         let action = Action::Other { tool: String::new(), values: String::new() };
         Self { call, action }

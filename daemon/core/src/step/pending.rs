@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::banner::Banner;
 use super::call::{Change, Work, short_id};
 use super::{At, Call, CallResult, CommandOutcome};
 use crate::limits;
@@ -17,6 +18,8 @@ pub(super) struct Pending {
     waiting: VecDeque<WaitingCall>,
     /// Calls whose outcome is known: the harness may report them again.
     settled: VecDeque<String>,
+    #[serde(default)]
+    banner: Banner,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,7 +72,10 @@ impl Pending {
         let index = self.waiting.iter().rposition(is_it)?;
         let waiting = self.waiting.get_mut(index)?;
         let is_poll = waiting.call.id != call_id;
-        let answer = if is_poll { output::read_poll(raw) } else { output::read(raw) };
+        let mut answer = if is_poll { output::read_poll(raw) } else { output::read(raw) };
+        if !is_poll {
+            answer.text = self.banner.strip(&waiting.call, answer.text);
+        }
         let outcome = match CommandOutcome::of(&answer, waiting.exit_code) {
             // The poll was refused; the command is still running.
             CommandOutcome::Refused if is_poll => {

@@ -43,6 +43,9 @@ pub enum FoldLoadError {
     /// Another version saved it; the file is being folded again.
     #[error(transparent)]
     Fold(#[from] FoldError),
+    /// There is nothing to fold: the archive does not have it either.
+    #[error("the transcript {path} is gone")]
+    Gone { path: String },
     #[error("{path}: {cause}")]
     Transcript { path: String, cause: std::io::Error },
     #[error("interrupted")]

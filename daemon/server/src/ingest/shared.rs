@@ -1,5 +1,6 @@
 //! State shared by the handle, the worker and the reading thread.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,7 +63,7 @@ impl Shared {
         };
         let fold = match Fold::load(&blob) {
             Ok(fold) => Arc::new(fold),
-            Err(_) if thread.file.gone_at_ms.is_some() && self.archive.is_some() => {
+            Err(_) if thread.file.gone_at_ms.is_some() => {
                 // The transcript is gone, so it will not be read again, and another version saved its fold: fold
                 // it from the archive.
                 let end = thread.file.cursor.next_seq;
@@ -121,8 +122,15 @@ impl Shared {
             let limit = Limit { line_end: end, ..Limit::default() };
             lineage.fold_until(Path::new(&asked.path), asked.source, limit)
         });
+        // An archive that is still being opened may have it.
+        let is_archive_known =
+            self.archive.as_ref().is_none_or(|archive| archive.index().is_some());
+        let is_gone = file.gone_at_ms.is_some() && is_archive_known;
         match folded.await {
             Ok(Ok(reached)) => Ok(reached.map(|reached| Arc::new(reached.fold))),
+            Ok(Err(cause)) if is_gone && cause.kind() == ErrorKind::NotFound => {
+                Err(FoldLoadError::Gone { path: file.path.clone() })
+            }
             Ok(Err(cause)) => Err(FoldLoadError::Transcript { path: file.path.clone(), cause }),
             Err(_) => Err(FoldLoadError::Interrupted),
         }

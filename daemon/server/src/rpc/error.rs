@@ -301,6 +301,9 @@ impl Failure {
             FoldLoadError::Transcript { path, cause } if ArchivedText::is_damage(&cause) => {
                 Self::of_file(&path, cause)
             }
+            FoldLoadError::Gone { path } => {
+                Self::new(ErrorKind::SourceChanged, message).with_detail(json!({ "path": path }))
+            }
             error => Self::new(ErrorKind::IngestBehind, message).because(error),
         }
     }

@@ -40,9 +40,11 @@ impl Page for ExplainResult {
     fn text(&self, style: &Style) -> String {
         let logged = &self.logged;
         let mut text = headline(&logged.decision, style);
-        let again = match self.is_reproduced {
-            true => style.good("identical"),
-            false => style.warn("this version decides differently"),
+        let is_same = self.is_reproduced || agree(&logged.decision, &self.decision);
+        let again = match (self.is_reproduced, is_same) {
+            (true, _) => style.good("identical"),
+            (false, true) => style.good("the same, in other words"),
+            (false, false) => style.warn("this version decides differently"),
         };
         let mut fields = vec![
             ("thread", format!("{}, turn {}, seq {}", logged.thread_id, logged.turn, logged.seq)),
@@ -54,7 +56,7 @@ impl Page for ExplainResult {
         text += &style.fields(&fields);
         text += "\n";
         text += &reasons(&logged.decision, style);
-        if !self.is_reproduced {
+        if !is_same {
             text += &format!(
                 "\nNow: {}{}",
                 headline(&self.decision, style),
@@ -63,6 +65,18 @@ impl Page for ExplainResult {
         }
         text
     }
+}
+
+/// Whether two decisions agree in all but the names and words of their rules, which change between versions.
+fn agree(one: &Decision, other: &Decision) -> bool {
+    let without_words = |decision: &Decision| {
+        let mut decision = decision.clone();
+        for reason in &mut decision.reasons {
+            (reason.rule, reason.text) = Default::default();
+        }
+        decision
+    };
+    without_words(one) == without_words(other)
 }
 
 /// Every rule with its result, one per line.

@@ -33,9 +33,11 @@ fn run<'a>(command: &'a str, code: i64, printed: &'a str) -> FinishedCommand<'a>
         seq: 1,
         turn: 1,
         command,
+        typed: command,
         chain: Chain::of(command),
         program,
         is_look: program == "rg",
+        is_unconfined: false,
         class: Class::of(command),
         outcome: CommandOutcome::Exit(code),
         counts,
@@ -85,7 +87,7 @@ fn checks_failures_and_git_are_recorded_separately() {
             "1026682a feat: a lexer",
             "[main 9926682a] fix: the lexer keeps state",
             "## main...origin/main",
-            "uncommitted at the last look: src/a.rs, notes.md"
+            "uncommitted at the last look: modified: src/a.rs; untracked: notes.md"
         ]
     );
     assert_eq!(
@@ -111,6 +113,7 @@ fn the_census_names_what_ran_and_what_worked() {
         ("ls", 0, ""),
         ("git commit -m x", 0, "commits"),
         ("git commit -m x", 1, ""),
+        ("git -c user.name=\"Ann Lee\" commit -m x", 0, "commits"),
         ("git push", 0, "pushes"),
         ("git push", 1, "failed_pushes"),
         ("gh repo create app --source . --push", 0, "pushes"),
@@ -178,6 +181,13 @@ fn only_a_success_that_is_certain_repairs_a_failure() {
         // Another name of the program is a repair of any purpose.
         ("python a.py", "python3 b.py", "", true, true),
         ("python a.py", "python b.py", "", true, false),
+        // The same subcommand for another target proves nothing.
+        ("gh api user/emails", "gh api repos/a/b", "", true, false),
+        ("gh api user/emails", "gh api user/emails --jq .[0]", "", true, true),
+        ("bun cli.ts skills get", "bun cli.ts eval run", "", true, false),
+        ("npm install a", "npm install a b --force", "", true, true),
+        ("python3 -c 'a()'", "python3 -c 'b()'", "", true, false),
+        ("python3 -c 'a()'", "python3 - <<'E'\nb()\nE", "", true, false),
     ] {
         let mut commands = Commands::default();
         commands.finish(&run(failed, 1, "error: it broke"));
@@ -185,6 +195,75 @@ fn only_a_success_that_is_certain_repairs_a_failure() {
         let failure = &commands.failures[0];
         let found = (failure.is_usable, failure.repair.is_some());
         assert_eq!(found, (is_usable, is_repaired), "{failed}; {later}");
+    }
+}
+
+#[test]
+fn a_success_outside_the_sandbox_repairs_until_one_inside_does() {
+    let fetch = "git fetch origin";
+    for (failed_outside, runs, expected) in [
+        (false, &[(fetch, true)][..], (true, true)),
+        (false, &[(fetch, true), (fetch, false)], (true, false)),
+        (false, &[(fetch, true), ("git add .", false)], (true, true)),
+        (false, &[("git add .", false), (fetch, true)], (true, true)),
+        (false, &[(fetch, false), (fetch, true)], (true, false)),
+        (false, &[("git add .", false), ("git pull", true)], (false, false)),
+        (true, &[(fetch, true)], (true, false)),
+    ] {
+        let mut commands = Commands::default();
+        let failure = run(fetch, 1, "error: it broke");
+        commands.finish(&FinishedCommand { is_unconfined: failed_outside, ..failure });
+        for (command, is_unconfined) in runs {
+            let is_unconfined = *is_unconfined;
+            commands.finish(&FinishedCommand { is_unconfined, ..run(command, 0, "") });
+        }
+        let failure = &commands.failures[0];
+        let found = (failure.repair.is_some(), failure.needs_no_sandbox);
+        assert_eq!(found, expected, "{failed_outside} {runs:?}");
+    }
+}
+
+#[test]
+fn a_failure_knows_that_its_line_had_several_commands_even_if_it_is_cut() {
+    let long = format!("./sync --of {}", "part ".repeat(40));
+    for (line, is_compound) in [
+        (long.clone(), false),
+        (format!("{long} && ls"), true),
+        ("python - <<'E'".to_owned(), true),
+    ] {
+        let mut commands = Commands::default();
+        commands.finish(&run(&line, 1, "error: it broke"));
+        assert_eq!(commands.failures[0].is_compound, is_compound, "{line}");
+    }
+}
+
+#[test]
+fn a_look_fails_only_if_its_program_is_missing_and_a_silent_failure_ends_with_its_code() {
+    for (code, printed, expected) in [
+        (1, "", None),
+        (2, "rg: a: No such file or directory", None),
+        (127, "command not found: rg", Some("rg a → exit 127: command not found: rg")),
+        (127, "", Some("rg a → exit 127")),
+    ] {
+        let mut commands = Commands::default();
+        commands.finish(&run("rg a", code, printed));
+        let failure = commands.failures.front().map(|failure| failure.text.as_str());
+        assert_eq!(failure, expected, "exit {code}: {printed}");
+    }
+}
+
+#[test]
+fn git_confirms_a_commit_whatever_the_line_looks_like() {
+    const MADE: &str = "[main (root-commit) 1926682b] fix: the lexer";
+    for (command, code, printed, is_seen) in [
+        ("./release.sh", 0, MADE, true),
+        ("git commit -m x && git push", 1, MADE, true),
+        ("rg main", 0, MADE, false),
+        ("./release.sh", 0, "done", false),
+    ] {
+        let mut commands = Commands::default();
+        commands.finish(&run(command, code, printed));
+        assert_eq!(commands.census.commits, is_seen, "{command}: {printed}");
     }
 }
 
@@ -218,6 +297,9 @@ fn an_edit_repairs_open_edits_of_the_same_file_only() {
             text: text.to_owned(),
             repair: repair.map(str::to_owned),
             is_usable: false,
+            needs_no_sandbox: false,
+            is_unconfined: false,
+            is_compound: false,
         });
         commands.edited(7, &["src/a.rs".to_owned()]);
         assert_eq!(commands.failures[0].repair.as_deref(), expected, "{text}");

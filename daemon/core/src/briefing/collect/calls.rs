@@ -31,13 +31,18 @@ const RUNNING_BYTES: usize = 400;
 const RUNNING_MAX: usize = 16;
 
 impl Briefing {
-    /// Records a call. Pending words become remarks, since a report is followed by no call.
-    pub(in crate::briefing) fn record_call(&mut self, running: RunningCall, folder: Option<&str>) {
+    /// The agent goes on: pending words become remarks, since a report is followed by no call.
+    pub(in crate::briefing) fn go_on(&mut self, folder: Option<&str>) {
         self.flush_remarks(folder);
         self.intention = None;
         if let Some(turn) = self.turns.back_mut() {
             turn.outcome = TurnOutcome::Open;
         }
+    }
+
+    /// Records a call.
+    pub(in crate::briefing) fn record_call(&mut self, running: RunningCall, folder: Option<&str>) {
+        self.go_on(folder);
         if self.running.len() >= RUNNING_MAX {
             self.running.pop_front();
         }

@@ -1,7 +1,8 @@
 //! The person's messages as evidence: what they typed, what it answers, the steps of a template around it.
 
+use super::super::evidence::PASTED_STRENGTH;
 use super::super::kinds::EvidenceKind;
-use super::super::{lines, prompt};
+use super::super::{answer, lines, prompt};
 use super::{
     ANSWERS, ActiveRequest, Briefing, CHOSE, EARLIER_BYTES, EARLIER_MAX, TEMPLATE, TURNS_MAX,
     TurnOutcome, TurnRecord, WITH, push,
@@ -30,6 +31,9 @@ const FRAGMENT_BYTES: usize = 16;
 /// Longer messages are mostly pasted, and their lines mean little out of context.
 const PASTED_BYTES: usize = 4 * 1_024;
 
+/// Maximum bytes of the typed words before what is pasted.
+const INTRODUCTION_BYTES: usize = 1_500;
+
 impl Briefing {
     /// A message of the person begins a turn.
     pub(in crate::briefing) fn begin_turn(
@@ -49,12 +53,13 @@ impl Briefing {
         let parsed = prompt::parse(message, was_seen);
         let (typed, name) = (parsed.typed, parsed.name);
         let template = parsed.template.map(str::to_owned);
+        let is_role = parsed.is_role;
         self.turn += 1;
         if self.turns.len() >= TURNS_MAX {
             self.turns.pop_front();
         }
         self.turns.push_back(TurnRecord { number: self.turn, outcome: TurnOutcome::Open });
-        let answered = prompt::answered(&typed, &self.last_report());
+        let answered = answer::answered(&typed, &self.last_report());
         let active = if typed.is_empty() { format!("{TEMPLATE}{name})") } else { typed.clone() };
         let text = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
         let before = std::mem::replace(&mut self.active, ActiveRequest { seq, text });
@@ -79,6 +84,7 @@ impl Briefing {
         }
         if let Some(template) = template {
             self.read_template(seq, &name, &template, folder);
+            self.is_role = is_role;
         }
         self.seen_lines.extend(digests);
         while self.seen_lines.len() > SEEN_LINES_MAX {
@@ -108,31 +114,39 @@ impl Briefing {
             );
         }
         let words = text::cut_middle(words, limits::REQUEST_BYTES);
-        let is_pasted = words.len() > PASTED_BYTES;
-        let (mut is_first, mut heading) = (true, "");
-        lines::split(&words, |message_line| {
-            // The heading of the lines below was typed as well.
-            let title = (message_line.heading != heading && !message_line.heading.is_empty())
-                .then(|| format!("{}: ", text::cut_words(message_line.heading, 120)));
-            heading = message_line.heading;
-            let line = lines::tidy(message_line.text, folder, 400);
-            let line = format!("{}{line}", title.unwrap_or_default());
-            let strength = match () {
-                () if is_first => 110,
-                () if is_data(&line) => 12,
-                () if is_pasted || line.len() < FRAGMENT_BYTES => 20,
-                () if prompt::is_limit(&line) => 85,
-                () => 55,
-            };
-            is_first = false;
-            push(
-                &mut self.requests,
-                (seq, self.turn),
-                (EvidenceKind::Request, strength),
-                ("", message_line.heading),
-                line,
-            );
-        });
+        let (typed, pasted) = match words.len() > PASTED_BYTES {
+            true => words.split_at(typed_bytes(&words)),
+            false => (&*words, ""),
+        };
+        let (mut is_first, mut heading, mut last) = (true, String::new(), String::new());
+        for (words, is_pasted) in [(typed, false), (pasted, true)] {
+            lines::split(words, |message_line| {
+                // The heading of the lines below was typed as well, unless it is the line above.
+                let is_new =
+                    message_line.heading != heading && !last.starts_with(message_line.heading);
+                let title = (is_new && !message_line.heading.is_empty())
+                    .then(|| format!("{}: ", text::cut_words(message_line.heading, 120)));
+                message_line.heading.clone_into(&mut heading);
+                message_line.text.clone_into(&mut last);
+                let line = lines::tidy(message_line.text, folder, 400);
+                let line = format!("{}{line}", title.unwrap_or_default());
+                let strength = match () {
+                    () if is_first => 110,
+                    () if is_data(&line) => 12,
+                    () if is_pasted || line.len() < FRAGMENT_BYTES => PASTED_STRENGTH,
+                    () if prompt::is_limit(&line) => 85,
+                    () => 55,
+                };
+                is_first = false;
+                push(
+                    &mut self.requests,
+                    (seq, self.turn),
+                    (EvidenceKind::Request, strength),
+                    ("", message_line.heading),
+                    line,
+                );
+            });
+        }
     }
 
     fn read_template(&mut self, seq: u64, name: &str, template: &str, folder: Option<&str>) {
@@ -155,6 +169,12 @@ impl Briefing {
             }
         });
     }
+}
+
+/// Bytes of the first paragraph of a long message, which says what to do with the rest; 0 if that is long, too.
+fn typed_bytes(words: &str) -> usize {
+    let end = words.find("\n\n").or_else(|| words.find("\n\r\n"));
+    end.filter(|end| *end <= INTRODUCTION_BYTES).unwrap_or(0)
 }
 
 /// Whether a line was pasted from data or code rather than typed.

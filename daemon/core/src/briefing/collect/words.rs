@@ -1,9 +1,12 @@
 //! Words of agents as evidence: reports, remarks on the way, reports of other agents, summaries.
 
+use std::borrow::Cow;
+
 use super::super::kinds::EvidenceKind;
 use super::super::lines::{self, Shape};
+use super::super::spot::Spot;
 use super::super::strength;
-use super::{ANOTHER_AGENT, Briefing, push};
+use super::{ANOTHER_AGENT, Briefing, push_placed};
 use crate::rollout::contextual;
 use crate::text;
 
@@ -44,6 +47,7 @@ impl Briefing {
             self.intention = Some((seq, title.to_owned()));
             return;
         }
+        let mut at = 0;
         lines::split(words, |message_line| {
             if message_line.shape == Shape::Code {
                 return;
@@ -54,7 +58,9 @@ impl Briefing {
                 }
                 let text = lines::tidy(sentence, folder, 260);
                 let kind = (EvidenceKind::Remark, strength::thought_strength(sentence));
-                push(&mut self.remarks, (seq, turn), kind, ("", THOUGHT), text);
+                at += 1;
+                let spot = Spot { at, opens: true, ..Spot::default() };
+                push_placed(&mut self.remarks, (seq, turn), kind, ("", THOUGHT), (text, spot));
             });
         });
     }
@@ -85,6 +91,8 @@ impl Briefing {
         // The harness adds the cost at the end.
         let message = message.split("<usage>").next().unwrap_or_default();
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        // In its wrapper, the harness escapes the report.
+        let is_escaped = message.trim_start().starts_with('<');
         let mut is_first = true;
         lines::split(&message, |message_line| {
             // Skip the harness's wrapper: ids, state.
@@ -93,15 +101,29 @@ impl Briefing {
             if words.starts_with('<') && words.contains('>') {
                 return;
             }
+            let words = if is_escaped { text::unescaped(words) } else { Cow::Borrowed(words) };
+            let words = words.as_ref();
             let strength = report_strength(message_line.shape, is_first, words) * 4 / 5;
             is_first = false;
             let line = lines::tidy(words, folder, 420);
             let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
-            push(&mut self.reports, at, kind, (ANOTHER_AGENT, message_line.heading), line);
+            let below = (ANOTHER_AGENT, &*message_line.label());
+            push_placed(&mut self.reports, at, kind, below, (line, message_line.spot));
         });
     }
 
-    /// Records a prompt for another agent, or a model's summary of earlier work.
+    /// Records a prompt for another agent. Those of several agents are told apart by their numbers.
+    pub(in crate::briefing) fn record_prompt(
+        &mut self,
+        seq: u64,
+        heading: &str,
+        prompt: &str,
+        folder: Option<&str>,
+    ) {
+        self.record_remark(seq, &format!("{heading} (#{seq})"), prompt, folder);
+    }
+
+    /// Records a text that is neither a report nor said: a prompt, a model's summary of earlier work.
     pub(in crate::briefing) fn record_remark(
         &mut self,
         seq: u64,
@@ -113,13 +135,9 @@ impl Briefing {
         lines::split(&message, |message_line| {
             let strength = if message_line.shape == Shape::Item { 100 } else { 70 };
             let line = lines::tidy(message_line.text, folder, 260);
-            push(
-                &mut self.remarks,
-                (seq, self.turn),
-                (EvidenceKind::Remark, strength),
-                ("", heading),
-                line,
-            );
+            let spot = Spot { opens: true, ..message_line.spot };
+            let (at, kind) = ((seq, self.turn), (EvidenceKind::Remark, strength));
+            push_placed(&mut self.remarks, at, kind, ("", heading), (line, spot));
         });
     }
 
@@ -148,13 +166,9 @@ impl Briefing {
                 let strength = report_strength(message_line.shape, is_first, message_line.text);
                 is_first = false;
                 let line = lines::tidy(message_line.text, folder, 420);
-                push(
-                    &mut self.reports,
-                    (seq, turn),
-                    (EvidenceKind::Report, strength),
-                    ("", message_line.heading),
-                    line,
-                );
+                let below = ("", &*message_line.label());
+                let kind = (EvidenceKind::Report, strength);
+                push_placed(&mut self.reports, (seq, turn), kind, below, (line, message_line.spot));
             });
         }
     }
@@ -165,12 +179,13 @@ impl Briefing {
             lines::split(&words, |message_line| {
                 let strength = strength::of(message_line.text);
                 let line = lines::tidy(message_line.text, folder, 260);
-                push(
+                let kind = (EvidenceKind::Remark, strength);
+                push_placed(
                     &mut self.remarks,
                     (seq, turn),
-                    (EvidenceKind::Remark, strength),
+                    kind,
                     ("", ""),
-                    line,
+                    (line, message_line.spot),
                 );
             });
         }

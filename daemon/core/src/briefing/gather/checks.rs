@@ -1,6 +1,6 @@
 //! Checks and failures as quotes.
 
-use super::super::checks::{Check, EDIT};
+use super::super::checks::{Check, EDIT, has_verbs};
 use super::super::coverage;
 use super::super::kinds::EvidenceKind;
 use super::{Builder, first_of};
@@ -29,22 +29,26 @@ impl Builder<'_> {
         // A check is listed under CHECKS with its latest outcome.
         let is_check = |seq: u64| commands.checks.iter().any(|check| check.seq == seq);
         for failure in commands.failures.iter().filter(|failure| !is_check(failure.seq)) {
+            let place = if failure.needs_no_sandbox { ", outside the sandbox" } else { "" };
             let repair = match (&failure.repair, failure.program.as_str()) {
                 (Some(repair), EDIT) => format!("; {repair}"),
                 (Some(repair), _) if failure.text.starts_with(repair.as_str()) => {
-                    "; worked later".to_owned()
+                    format!("; worked later{place}")
                 }
-                (Some(repair), _) => format!("; then worked: {repair}"),
+                (Some(repair), _) => format!("; then worked{place}: {repair}"),
                 // The report of that turn covers it.
                 (None, EDIT) if failure.turn < now => continue,
-                (None, program) if failure.is_usable => {
+                // Another `git …` that worked says nothing about this one.
+                (None, program)
+                    if failure.is_usable && (failure.is_compound || !has_verbs(program)) =>
+                {
                     if failure.turn < now {
                         continue;
                     }
-                    format!("; {program} worked later")
+                    format!("; {program} worked later{place}")
                 }
                 // Which of several commands succeeded later is unknown.
-                (None, _) if failure.turn < now && !is_compound(&failure.text) => {
+                (None, _) if failure.turn < now && !failure.is_compound => {
                     "; no later run that worked was seen".to_owned()
                 }
                 (None, _) => String::new(),
@@ -74,10 +78,4 @@ pub(super) fn only_watches(command: &str) -> bool {
     const WATCHING: [&str; 8] =
         ["status", "capture", "wait", "list", "show", "logs", "view", "get"];
     command.split_whitespace().nth(1).is_some_and(|word| WATCHING.contains(&word))
-}
-
-/// Whether the failed line has several commands.
-fn is_compound(failure: &str) -> bool {
-    let command = failure.split(" → ").next().unwrap_or_default();
-    ["&&", ";", "<<", " | "].iter().any(|mark| command.contains(mark))
 }

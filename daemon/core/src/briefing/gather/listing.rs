@@ -1,27 +1,43 @@
 //! Folds a file listing into one line of names.
 
+use std::borrow::Cow;
+
+use crate::text;
+
 /// Maximum bytes of names to show.
 const NAMES_BYTES: usize = 360;
 
 /// Shorter outputs are quoted as they are.
 const LINES_MIN: usize = 4;
 
-/// The names that an output lists, if it is mostly a listing.
+/// Bytes of a line between the names that is no name.
+const OTHER_BYTES: usize = 120;
+
+/// The names that an output lists, if it is mostly a listing, with its other lines.
 pub(super) fn names(printed: &str) -> Option<String> {
     let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let names: Vec<&str> = lines.iter().filter_map(|line| name(line)).collect();
-    if lines.len() < LINES_MIN || names.len() * 10 < lines.len() * 9 {
+    let names = lines.iter().filter(|line| name(line).is_some()).count();
+    if lines.len() < LINES_MIN || names * 10 < lines.len() * 9 {
         return None;
     }
-    let names = names.into_iter().filter(|name| !name.is_empty());
-    let (mut shown, mut left) = (String::new(), 0);
-    for name in names {
-        if left > 0 || shown.len() + name.len() > NAMES_BYTES {
+    let (mut shown, mut left, mut ends) = (String::new(), 0, "");
+    for line in lines {
+        let (text, end) = match name(line) {
+            Some(name) => (Cow::Borrowed(name), ", "),
+            None => (text::cut_words(line, OTHER_BYTES), " | "),
+        };
+        if text.is_empty() {
+            continue;
+        }
+        let is_name = end == ", ";
+        if is_name && (left > 0 || shown.len() + text.len() > NAMES_BYTES) {
             left += 1;
             continue;
         }
-        shown.push_str(if shown.is_empty() { "" } else { ", " });
-        shown.push_str(name);
+        let between = if is_name { ends } else { " | " };
+        shown.push_str(if shown.is_empty() { "" } else { between });
+        shown.push_str(&text);
+        ends = end;
     }
     let more = if left > 0 { format!(" and {left} more") } else { String::new() };
     Some(shown + &more)
@@ -35,7 +51,9 @@ fn name(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     let first = words.next()?;
     let Some(last) = words.next_back() else {
-        let is_name = first.chars().all(|c| c.is_alphanumeric() || "._-/@+~".contains(c));
+        // Numbers are a count or a series.
+        let is_name = first.chars().all(|c| c.is_alphanumeric() || "._-/@+~".contains(c))
+            && first.contains(char::is_alphabetic);
         return is_name.then_some(first);
     };
     let is_mode = first.len() >= 10
@@ -55,6 +73,19 @@ mod tests {
         assert_eq!(names("a.rs\nb.rs\nsrc\ndocs/").as_deref(), Some("a.rs, b.rs, src, docs/"));
         assert_eq!(names("fn a() {\n    one\n}\nfn b() {}\n"), None);
         assert_eq!(names("one\ntwo"), None);
+        for (printed, expected) in [
+            ("step 25\n1\n2\n3\n4\n5\n6\n7\n8\n9\n", None),
+            (
+                "a.rs\nb.rs\nc.rs\nd.rs\ne.rs\nf.rs\ng.rs\nh.rs\ni.rs\nls: cannot read k\n",
+                Some("a.rs, b.rs, c.rs, d.rs, e.rs, f.rs, g.rs, h.rs, i.rs | ls: cannot read k"),
+            ),
+            (
+                "found nine files\na.rs\nb.rs\nc.rs\nd.rs\ne.rs\nf.rs\ng.rs\nh.rs\ni.rs\n",
+                Some("found nine files | a.rs, b.rs, c.rs, d.rs, e.rs, f.rs, g.rs, h.rs, i.rs"),
+            ),
+        ] {
+            assert_eq!(names(printed).as_deref(), expected, "{printed}");
+        }
         let many: String = (0..200).map(|n| format!("file{n}.rs\n")).collect();
         assert!(names(&many).is_some_and(|names| names.ends_with(" more") && names.len() < 400));
     }

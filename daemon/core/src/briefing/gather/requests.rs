@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::super::answer;
 use super::super::collect::{ANSWERS, CHOSE, TEMPLATE, TurnOutcome, WITH};
 use super::super::evidence::{EvidenceLines, Line};
 use super::super::kinds::EvidenceKind;
-use super::super::prompt;
 use super::Builder;
 use crate::text;
 
@@ -28,13 +28,23 @@ struct Turn<'l> {
     answers: Vec<&'l Line>,
 }
 
-impl Turn<'_> {
+impl<'l> Turn<'l> {
     /// The typed text, if it is only a few words.
     fn short(&self) -> Option<&'_ Line> {
         match self.typed[..] {
             [one] if one.text.len() <= SHORT_ANSWER_BYTES => Some(one),
             _ => None,
         }
+    }
+
+    /// What a typed text of one line refers to: the option it picks, else all that was asked or offered.
+    fn beside(&self) -> Vec<&'l Line> {
+        let [typed] = self.typed[..] else { return Vec::new() };
+        let answers = self.answers.iter().copied();
+        let answers: Vec<&Line> = answers.filter(|line| line.text.starts_with(ANSWERS)).collect();
+        let is_picked = |answer: &&Line| answer::picks(&typed.text, offer(answer));
+        let picked: Vec<&Line> = answers.iter().copied().filter(is_picked).collect();
+        if picked.is_empty() { answers } else { picked }
     }
 
     /// The letters of the typed text and of what it answers, to detect repetitions.
@@ -74,15 +84,25 @@ impl<'a> Builder<'a> {
                 *before += 1;
                 continue;
             }
+            let mut dropped = 0;
             for (index, line) in typed.iter().enumerate() {
-                let mark = if index == 0 { self.mark(line) } else { "  ".to_owned() };
-                self.request(line, line.strength, format!("{mark}{}", line.text));
+                let mut text = if index == 0 { self.mark(line) } else { "  ".to_owned() };
+                text.push_str(&line.text);
+                // What a message of one line refers to belongs into it: alone it would read as what was chosen.
+                for answer in turn.beside() {
+                    text.push_str(&format!(" {}", answer.text));
+                }
+                self.request(line, line.strength, text);
                 if let Some(quote) = self.candidates.last_mut() {
-                    quote.goes_on = index + 1 < typed.len();
+                    // A line that is kept no more leaves its place empty.
+                    quote.order.1 += dropped;
+                    quote.goes_on = line.is_cut || index + 1 < typed.len();
                     quote.heading = Cow::Borrowed(&line.heading);
                 }
+                dropped += u64::from(line.is_cut);
             }
-            for &line in answers {
+            let is_beside = |line: &&&Line| typed.len() == 1 && line.text.starts_with(ANSWERS);
+            for &line in answers.iter().filter(|line| !is_beside(line)) {
                 // The text that the last request answers matters as much as the request.
                 let strength = match line.turn == now {
                     true if !line.text.starts_with(WITH) => 250,
@@ -97,15 +117,12 @@ impl<'a> Builder<'a> {
     /// The typed text of a turn and what it answers, without what other sections show.
     fn turn<'l>(&self, lines: &[&'l Line]) -> Turn<'l> {
         let now = self.briefing.turn();
-        let is_answer = |line: &&Line| {
-            [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
-        };
         // `render` puts the text that the current request answers next to it.
         let is_beside = |line: &&Line| line.turn == now && line.text.starts_with(ANSWERS);
         // A small view omits the names of completed templates.
         let is_followed =
             |line: &&Line| self.is_small() && line.turn != now && line.text.starts_with(WITH);
-        let answers = lines.iter().copied().filter(is_answer);
+        let answers = lines.iter().copied().filter(|line| is_answer(line));
         let answers = answers.filter(|line| !is_beside(line) && !is_followed(line));
         let typed = lines.iter().copied().filter(|line| !is_answer(line));
         // `render` shows the last request at the end.
@@ -121,14 +138,15 @@ impl<'a> Builder<'a> {
             text.push_str(&format!(", as {times_before}x before"));
         }
         let is_recent = turns_ago <= RECENT_ANSWERS_TURNS;
-        let is_picked = |answer: &&&Line| prompt::picks(&typed.text, offer(answer));
+        let is_picked = |answer: &&&Line| answer::picks(&typed.text, offer(answer));
         // Options not picked in an old menu were rejected.
         let has_picked = !is_recent && answers.iter().any(|answer| is_picked(&answer));
         for answer in answers.iter().filter(|answer| !has_picked || is_picked(answer)) {
             text.push_str(&format!(" {}", answer.text));
         }
         let strength = if is_recent { 60 } else { 25 };
-        self.request(typed, if answers.is_empty() { strength / 5 } else { strength }, text);
+        let says_nothing = answers.is_empty() && answer::is_decision(&typed.text);
+        self.request(typed, if says_nothing { strength / 5 } else { strength }, text);
     }
 
     fn request(&mut self, line: &Line, strength: u16, text: String) {
@@ -151,6 +169,11 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Whether the line belongs to what the person typed and is no part of it.
+pub(super) fn is_answer(line: &Line) -> bool {
+    [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
+}
+
 /// Whether a report's line is quoted next to the person's answer to it.
 pub(super) fn is_answered(requests: &EvidenceLines, line: &Line) -> bool {
     let mut answers = requests
@@ -161,7 +184,7 @@ pub(super) fn is_answered(requests: &EvidenceLines, line: &Line) -> bool {
 
 /// The strength of a report's line: the options of a menu are settled once the person went on.
 pub(super) fn strength_of(line: &Line, age: usize) -> u16 {
-    let is_past = age > 0 && prompt::is_menu_line(&line.text);
+    let is_past = age > 0 && answer::is_menu_line(&line.text);
     line.strength * if is_past { OLD_OPTION_PERCENT } else { 100 } / 100
 }
 

@@ -1,37 +1,18 @@
-//! The state of the work as quotes: git, the task list, command output, running calls.
+//! The state of the work as quotes: git, the task list, running calls.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::super::answer;
 use super::super::checks::Census;
-use super::super::checks::Commands;
-use super::super::collect::{SeenOutput, TurnOutcome};
+use super::super::collect::TurnOutcome;
 use super::super::coverage;
 use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
-use super::super::prompt;
 use super::super::select::Quote;
 use super::super::tasks;
-use super::super::warnings;
-use super::{Builder, first_of, listing};
+use super::{Builder, first_of};
 use crate::text;
-
-/// Outputs up to this length are quoted whole; of longer ones, lines of at least and at most this many bytes.
-const ANSWER_BYTES: usize = 160;
-const LINE_BYTES_MIN: usize = 6;
-const LINE_BYTES: usize = 160;
-
-/// First and last lines of a long output to choose from: the start identifies it, the end holds its result.
-const LINES_FIRST: usize = 10;
-const LINES_LAST: usize = 10;
-
-/// Strength of a warning.
-const WARNING_STRENGTH: u16 = 110;
-
-/// Strength of the newest output, which the agent has not acted on yet, and its first and last lines that
-/// have it.
-const UNREAD_STRENGTH: u16 = 260;
-const UNREAD_LINES: usize = 3;
 
 /// Maximum bytes of an unanswered edit.
 const PENDING_BYTES: usize = 900;
@@ -50,10 +31,17 @@ impl<'a> Builder<'a> {
     pub(super) fn git(&mut self) {
         let now = self.briefing.turn();
         let git = &self.briefing.commands.git;
-        // A report may still name the newest replaced commits.
-        let newest: Vec<&str> = git.replaced.iter().rev().take(3).map(String::as_str).collect();
-        if !newest.is_empty() {
-            let text = format!("replaced by later commits, gone: {}", newest.join(", "));
+        // A report may still name replaced commits; else the newest ones say enough.
+        let newest = git.replaced.iter().rev().map(String::as_str);
+        let named = newest.clone().filter(|id| {
+            let id = text::prefix(id, 7);
+            self.briefing.reports.iter().any(|line| line.text.contains(id))
+                || self.briefing.pending_words().any(|(_, words)| words.contains(id))
+        });
+        let named: Vec<&str> = named.collect();
+        let gone = if named.is_empty() { newest.take(3).collect() } else { named };
+        if !gone.is_empty() {
+            let text = format!("replaced by later commits, gone: {}", gone.join(", "));
             self.push(EvidenceKind::Git, (u64::MAX, 0), (0, 50), text);
         }
         for (index, line) in git.lines.iter().enumerate() {
@@ -62,7 +50,7 @@ impl<'a> Builder<'a> {
             let strength = match () {
                 () if is_old || line.text.ends_with("(forced update)") => 30,
                 // The latest output of git is the current state.
-                () if index + 4 >= git.lines.len() => 140,
+                () if index + 4 >= git.lines.len() || head == Some(index) => 140,
                 () if line.text.starts_with('[') || line.text.starts_with(git::PUSHED) => 100,
                 () => 60,
             };
@@ -99,72 +87,6 @@ impl<'a> Builder<'a> {
             return String::new();
         }
         format!("(edited after it: {}) ", first_of(&since))
-    }
-
-    /// Quotes output of the latest commands: short ones whole, lines of longer ones.
-    pub(super) fn outputs(&mut self) {
-        let now = self.briefing.turn();
-        // Output of a file's content is outdated once the file is edited.
-        let is_edited = |output: &SeenOutput| {
-            let since = self.briefing.effects.since(output.seq);
-            let names = |path: &&str| output.what.contains(*path) || output.text.contains(*path);
-            since.iter().any(names)
-        };
-        let is_open = self.briefing.outcome(now) == TurnOutcome::Open;
-        let newest = self.briefing.outputs.back().map(|output| output.seq).filter(|_| is_open);
-        let percent = if self.is_small() { 50 } else { 100 };
-        let commands = &self.briefing.commands;
-        let is_newest = |output: &SeenOutput| newest == Some(output.seq);
-        let visible = |output: &&SeenOutput| !is_settled(commands, output, is_newest(output));
-        for output in self.briefing.outputs.iter().filter(visible) {
-            // Warnings of a successful program hold even if the files they name were edited.
-            let only_warnings = is_edited(output);
-            if only_warnings && (output.has_own_section || !output.what.contains(' ')) {
-                continue;
-            }
-            let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
-            let name = format!("#{} {}", output.seq, output.what);
-            let is_unread = is_newest(output) && output.what.contains(' ');
-            if output.text.len() <= ANSWER_BYTES && !only_warnings {
-                if output.has_own_section && !is_unread {
-                    continue;
-                }
-                let strength = if is_unread { UNREAD_STRENGTH } else { 110 * percent / 100 };
-                let text = format!("{name} → {}", output.text.replace('\n', " | "));
-                self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
-                continue;
-            }
-            if let Some(names) = listing::names(&output.text).filter(|_| !only_warnings) {
-                let strength = if is_unread { UNREAD_STRENGTH } else { 60 * percent / 100 };
-                let text = format!("{name} → {names}");
-                self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
-                continue;
-            }
-            let lines =
-                output.text.lines().map(str::trim).filter(|line| line.len() > LINE_BYTES_MIN);
-            // A single line of a file says less than a line of a command's answer.
-            let is_secondary = output.has_own_section || !output.what.contains(' ');
-            let strength = if is_secondary { 35 } else { 55 };
-            let lines: Vec<&str> = lines.collect();
-            let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
-            let is_of_program = output.what.contains(' ');
-            for (at, line) in lines.iter().enumerate() {
-                let warns = is_of_program && warnings::warns(line);
-                if !warns && (only_warnings || (first..last).contains(&at)) {
-                    continue;
-                }
-                let text = text::one_line_cut(line, LINE_BYTES);
-                let index = at as u64 + 1;
-                let is_edge = at < UNREAD_LINES || at + UNREAD_LINES >= lines.len();
-                let strength = match () {
-                    () if is_unread && is_edge => UNREAD_STRENGTH,
-                    () if warns => WARNING_STRENGTH * percent / 100,
-                    () => strength * percent / 100,
-                };
-                self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
-                self.label(name.clone(), "");
-            }
-        }
     }
 
     /// Shows what unanswered patches would change, since their outcome is unknown.
@@ -296,12 +218,12 @@ impl<'a> Builder<'a> {
         let said = |quote: &Quote<'_>| is_of_last(quote) && quote.order.0 == seq;
         let asking = self.candidates.iter().rposition(|quote| {
             said(quote)
-                && (prompt::asks(&quote.text) || prompt::offers(&quote.text))
+                && (answer::asks(&quote.text) || answer::offers(&quote.text))
                 && !quote.text.starts_with('|')
         });
         let Some(asking) = asking else { return };
         // Only a question near the end is still open; an offer must be the very last line.
-        let (what, most) = match prompt::asks(&self.candidates[asking].text) {
+        let (what, most) = match answer::asks(&self.candidates[asking].text) {
             true => ("asked", LINES_AFTER),
             false => ("offered", 1),
         };
@@ -356,14 +278,4 @@ impl<'a> Builder<'a> {
         }
         format!("{words}changed files seen: {files}{others}{untested}")
     }
-}
-
-/// Whether the outcome alone suffices: the failure was fixed, or the check is listed.
-fn is_settled(commands: &Commands, output: &SeenOutput, is_newest: bool) -> bool {
-    let of_check = commands.checks.iter().any(|check| check.seq == output.seq);
-    if of_check || !output.has_own_section {
-        return false;
-    }
-    let failure = commands.failures.iter().find(|it| it.seq == output.seq);
-    failure.map_or(!is_newest, |failure| failure.repair.is_some() || failure.is_usable)
 }

@@ -1,6 +1,8 @@
 //! Groups lines that only make sense together: a short list is chosen with its heading, whole or not at all.
 
+use super::super::documents::CODE_LINES;
 use super::super::kinds::EvidenceKind;
+use super::super::lines::Shape;
 use super::super::select::Quote;
 
 /// Maximum lines and bytes of a list that forms one unit; longer lists are chosen line by line.
@@ -28,7 +30,16 @@ pub(super) fn link(quotes: &mut [Quote<'_>]) {
         let are_rows = |quote: &Quote<'_>| quote.text.starts_with('|');
         has_heading && place(one) == place(next) && are_rows(one) == are_rows(next)
     };
+    for block in quotes.chunk_by_mut(is_one_block) {
+        if block[0].spot.shape == Shape::Code && (2..=CODE_LINES).contains(&block.len()) {
+            unit += 1;
+            block.iter_mut().for_each(|quote| quote.unit = unit);
+        }
+    }
     for list in quotes.chunk_by_mut(is_together) {
+        if list.iter().any(|quote| quote.unit > 0) {
+            continue;
+        }
         let (lines, bytes) = match list[0].kind {
             EvidenceKind::Request => (REQUEST_LINES_MAX, REQUEST_BYTES_MAX),
             EvidenceKind::Template => (STEP_LINES_MAX, BYTES_MAX),
@@ -43,6 +54,13 @@ pub(super) fn link(quotes: &mut [Quote<'_>]) {
             list.iter_mut().skip(ROWS_FULL).for_each(|quote| quote.weight *= ROW_WEIGHT);
         }
     }
+}
+
+/// Whether two lines follow each other in one block of code.
+fn is_one_block(one: &Quote<'_>, next: &Quote<'_>) -> bool {
+    let is_code =
+        [one, next].iter().all(|quote| quote.spot.shape == Shape::Code && !quote.is_fixed);
+    is_code && one.spot.is_before(next.spot) && place(one) == place(next)
 }
 
 fn place<'q>(quote: &'q Quote<'_>) -> (EvidenceKind, u64, &'q str, &'q str) {

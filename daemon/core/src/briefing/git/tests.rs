@@ -8,9 +8,11 @@ fn run<'a>(seq: u64, command: &'a str, printed: &'a str, place: &'a str) -> Fini
         seq,
         turn: 1,
         command,
+        typed: command,
         chain: Chain::of(command),
         program: "git",
         is_look: false,
+        is_unconfined: false,
         class: Class::Other,
         outcome: CommandOutcome::Exit(0),
         counts: None,
@@ -123,6 +125,13 @@ fn global_options_of_git_do_not_hide_its_command() {
         ("git -C /w status", "git status", Some("/w")),
         ("git --no-pager -c a.b=c log -1", "git log -1", None),
         ("cd a && git -C \"../b\" diff; git push", "cd a && git diff; git push", Some("../b")),
+        ("git -c user.name=\"Ann Lee\" -c a=b commit -m 'x y'", "git commit -m 'x y'", None),
+        (
+            "git -C \"/a b\\\"c\" -c 'd e' log && git -P diff",
+            "git log && git diff",
+            Some("/a b\\\"c"),
+        ),
+        ("ls .git -a; $(git -C a log)", "ls .git -a; $(git log)", Some("a")),
         ("git commit -m x", "git commit -m x", None),
     ] {
         let (plain, named) = without_options(line);
@@ -157,6 +166,54 @@ fn a_checked_out_branch_is_known_without_the_message_of_git() {
         state.read(&run(1, "git status -sb", "## main...origin/main\n", ""));
         state.read(&run(2, command, printed, ""));
         assert_eq!(state.branch(), expected, "{command}");
+    }
+}
+
+#[test]
+fn a_log_that_shows_a_commit_again_does_not_make_it_newer_than_a_status() {
+    let status = ("git status --short", "?? notes.md\n M src/a.rs\n");
+    let log = ("git log --oneline -1", "aaaaaaa1 fix: the lexer");
+    let (lines, head, _) = state(&[MADE, status, log]);
+    let uncommitted = "uncommitted at the last look: modified: src/a.rs; untracked: notes.md";
+    assert_eq!(
+        (lines, head.as_deref()),
+        (vec![MADE.1.to_owned(), uncommitted.to_owned()], Some(MADE.1))
+    );
+    // An older commit that is checked out again is the newest one here.
+    let newer = ("git commit -m y", "[main eeeeeee5] feat: the parser");
+    assert_eq!(state(&[MADE, newer, log]).1.as_deref(), Some(MADE.1));
+}
+
+#[test]
+fn uncommitted_files_are_listed_by_their_state() {
+    let long = "On branch main\nChanges not staged for commit:\n  (use \"git add\")\n\tmodified:   a.rs\n\tdeleted:    b.rs\n\nUntracked files:\n  (use \"git add\")\n\tc.rs\n\td/\n\nno changes added";
+    for (printed, expected) in [
+        (" M a.rs\nM  b.rs\n", "a.rs, b.rs"),
+        ("?? a.rs\n", "untracked: a.rs"),
+        (
+            "?? a.rs\n D b.rs\nA  c.rs\n M d.rs\n",
+            "modified: d.rs; new: c.rs; deleted: b.rs; untracked: a.rs",
+        ),
+        ("UU a.rs\nR  b.rs -> c.rs\n", "in conflict: a.rs; renamed: b.rs -> c.rs"),
+        (long, "modified: a.rs; deleted: b.rs; untracked: c.rs, d/"),
+    ] {
+        let (lines, ..) = state(&[("git status", printed)]);
+        let found = lines.last().and_then(|line| line.strip_prefix(UNCOMMITTED));
+        assert_eq!(found, Some(expected), "{printed}");
+    }
+    for (listed, shown) in [
+        ("a.rs, b.rs, c.rs", "c.rs, a.rs and 1 more"),
+        (
+            "modified: a.rs, b.rs; untracked: c.rs, d.rs",
+            "modified: a.rs and 1 more; untracked: c.rs and 1 more",
+        ),
+        ("modified: c.rs, b.rs; untracked: e.rs, d.rs", "modified: c.rs, b.rs; untracked: 2 files"),
+        (
+            "modified: c.rs, b.rs; untracked: e.rs and more",
+            "modified: c.rs, b.rs; untracked: 1 file and more",
+        ),
+    ] {
+        assert_eq!(first_of_listed(listed, |path| path == "c.rs", 2), shown);
     }
 }
 

@@ -74,3 +74,16 @@ fn an_offer_quoted_with_its_answer_is_not_repeated_as_a_report() {
     let text = menu("2", 0);
     assert_eq!(text.matches("A table of all grammars").count(), 1, "{text}");
 }
+
+#[test]
+fn a_longer_answer_is_shown_with_the_option_it_picks_and_no_other() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Make the battery less green.", None);
+    briefing.hold_words(2, "1. Drop the override.\n2. Use a teal one.\n3. Keep it as it is.");
+    briefing.begin_turn(3, "Do #2, and leave the other segments alone for the moment.", None);
+    briefing.hold_words(4, "The battery is teal now.");
+    briefing.begin_turn(5, "Now rework the transient prompt.", None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("moment. (said after: 2. Use a teal one.)"), "{text}");
+    assert!(!text.contains("(#3 said after") && !text.contains("after: 1. Drop"), "{text}");
+}

@@ -3,7 +3,15 @@ use super::*;
 fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
     let (path, removed) = ("docs.md".to_owned(), "## Sample\n".to_owned());
     let (added, counts) = (added.to_owned(), LineCounts::default());
-    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    let edit = FileEdit {
+        path,
+        added,
+        removed,
+        counts,
+        is_whole: false,
+        is_deleted: false,
+        parted: Vec::new(),
+    };
     briefing.refused = Some((seq, edit));
 }
 
@@ -68,6 +76,7 @@ fn output_of_a_running_command_and_empty_search_results_are_shown() {
         from: None,
         program: "git",
         is_look: true,
+        is_unconfined: false,
         outcome: CommandOutcome::Exit(0),
         counts: None,
         printed: "",

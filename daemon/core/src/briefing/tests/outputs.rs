@@ -14,6 +14,7 @@ fn push_fails(briefing: &mut Briefing, seq: u64, code: i64) {
         from: None,
         program: "git",
         is_look: false,
+        is_unconfined: false,
         outcome: CommandOutcome::Exit(code),
         counts: None,
         printed: if code == 0 { "" } else { &printed },
@@ -192,4 +193,97 @@ fn later_items_of_a_list_that_was_only_read_weigh_little() {
         item.map_or(0.0, |quote| quote.weight)
     };
     assert!(weight(false) > 0.0 && weight(true) > weight(false) * 4.0);
+}
+
+#[test]
+fn a_look_that_found_nothing_is_shown_until_that_may_have_changed() {
+    let found_nothing = |what: &str| {
+        let mut briefing = thread();
+        briefing.record_output(20, what, "exit 1, printed nothing", None);
+        briefing
+    };
+    let is_shown = |briefing: &Briefing| {
+        render(briefing, &Extra::default(), 4_000).contains("→ exit 1, printed nothing")
+    };
+    let search = "rg GenerateGrammar \"grammars\" tests/";
+    assert!(is_shown(&found_nothing(search)));
+    assert!(is_shown(&found_nothing("rg été")));
+    for (path, expected) in
+        [("grammars/lexer/a.json", false), ("tests/a.rs", false), ("grammar/a.rs", true)]
+    {
+        let mut briefing = found_nothing(search);
+        edits(&mut briefing, 21, path, "The grammar is generated.\n", "");
+        assert_eq!(is_shown(&briefing), expected, "{path}");
+    }
+    for (what, printed, expected) in [
+        ("rg --files", "docs/lexer.md\ndocs/parser.md", false),
+        ("cat docs/lexer.md", "The lexer keeps its state.", false),
+        ("rg --files", "docs/parser.md", true),
+    ] {
+        let mut briefing = found_nothing("cat lexer.md");
+        briefing.record_output(21, what, printed, None);
+        assert_eq!(is_shown(&briefing), expected, "{what}: {printed}");
+    }
+    let mut briefing = found_nothing(search);
+    briefing.hold_words(21, "There is no such word.");
+    briefing.begin_turn(22, "Then add it.", None);
+    assert!(!is_shown(&briefing), "the report of that turn covers it");
+}
+
+#[test]
+fn of_checks_that_passed_only_warnings_are_shown() {
+    let printed: String = (1..=9).map(|n| format!("test lexer::part{n} ... ok\n")).collect();
+    let printed = printed + "warning: unused variable `rest`\ntest result: ok. 9 passed; 0 failed";
+    for (script, code, is_shown) in [
+        ("cargo test", 0, false),
+        ("cargo test 2>&1 | tail -40", 0, false),
+        ("cargo test && cat parts.txt", 0, true),
+        ("cargo test", 101, true),
+    ] {
+        let mut briefing = thread();
+        let run = CommandRun {
+            seq: 20,
+            call_id: "p",
+            script,
+            from: None,
+            program: "cargo",
+            is_look: false,
+            is_unconfined: false,
+            outcome: CommandOutcome::Exit(code),
+            counts: crate::rollout::output::test_counts(&printed),
+            printed: &printed,
+        };
+        briefing.record_command(run, None);
+        briefing.record_outcome_output(20, script, &printed, None);
+        briefing.record_output(21, "wc -l grammars.txt", "40 grammars.txt", None);
+        let text = render(&briefing, &Extra::default(), 4_000);
+        assert_eq!(text.contains("lexer::part3 ... ok"), is_shown, "{script}, exit {code}: {text}");
+        assert!(text.contains("unused variable"), "{text}");
+    }
+}
+
+#[test]
+fn a_line_number_does_not_make_a_bracket_worth_quoting() {
+    let mut briefing = thread();
+    let printed: String = (101..=120).map(|n| format!("{n}\t    part{n}();\n")).collect();
+    briefing.record_output(20, "nl lexer.c", &format!("{printed}   121\t    }}\n"), None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains("part120();") && !text.contains("121"), "{text}");
+}
+
+#[test]
+fn commits_that_a_report_names_are_said_to_be_gone() {
+    let mut briefing = thread();
+    let replaced = (1..=6).map(|n| format!("{n}a926682"));
+    briefing.commands.git.replaced = replaced.collect();
+    let gone = |briefing: &Briefing| {
+        let text = render(briefing, &Extra::default(), 4_000);
+        let line =
+            text.lines().find_map(|line| line.strip_prefix("replaced by later commits, gone: "));
+        line.unwrap_or_default().to_owned()
+    };
+    assert_eq!(gone(&briefing), "6a926682, 5a926682, 4a926682");
+    briefing.hold_words(20, "The lexer landed in `2a926682b`, on top of 1a92668.");
+    briefing.begin_turn(21, "Now the parser.", None);
+    assert_eq!(gone(&briefing), "2a926682, 1a926682");
 }

@@ -1,10 +1,13 @@
 use super::*;
 
+fn template_steps() -> String {
+    let trees = ["alder", "birch", "cedar", "dogwood", "elm", "fir"];
+    (1..).zip(trees).map(|(step, tree)| format!("{step}. Plant the {tree} there.\n")).collect()
+}
+
 /// A template whose steps are equally informative.
 fn template() -> String {
-    let trees = ["alder", "birch", "cedar", "dogwood", "elm", "fir"];
-    let steps = (1..).zip(trees).map(|(step, tree)| format!("{step}. Plant the {tree} there.\n"));
-    let steps: String = steps.collect();
+    let steps = template_steps();
     format!("## User Input\n\n```text\nthe north garden\n```\n\n## Outline\n\n{steps}")
 }
 
@@ -35,4 +38,39 @@ fn a_small_view_omits_completed_templates() {
         assert_eq!(named, followed, "{max_tokens}: {requests:?}");
         assert!(requests.iter().any(|text| text.contains("the north garden")), "{requests:?}");
     }
+}
+
+#[test]
+fn a_template_stays_current_while_the_person_only_answers_and_a_role_until_it_ends() {
+    let outline = template();
+    let role = format!("{}\n<agent-activation CRITICAL=\"TRUE\">", template_steps());
+    for (template, typed, is_current) in [
+        (&outline, "y", true),
+        (&outline, "Now water all of the trees in the other garden.", false),
+        (&role, "Now water all of the trees in the other garden.", true),
+    ] {
+        let mut briefing = Briefing::default();
+        briefing.begin_turn(1, template, None);
+        briefing.hold_words(2, "The north garden is planted.");
+        briefing.begin_turn(3, typed, None);
+        let extra = Extra::default();
+        let (quotes, _) = gather::gather(&briefing, &extra, 4_000);
+        let steps = quotes.iter().filter(|quote| quote.kind == kinds::EvidenceKind::Template);
+        let heaviest = steps.map(|quote| quote.weight).fold(0.0, f64::max);
+        assert_eq!(heaviest > 0.5, is_current, "{typed}: {heaviest}");
+    }
+}
+
+#[test]
+fn the_words_before_pasted_text_are_the_persons_own() {
+    let pasted = "The parser accepts a comment inside of a string, which is then cut.\n".repeat(90);
+    let message = format!(
+        "Here are some reports.\nAnalyze each of them with an agent of its own.\n\n{pasted}"
+    );
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, &message, None);
+    briefing.hold_words(2, "All are analyzed.");
+    briefing.begin_turn(3, "Go on with the first report.", None);
+    let text = render(&briefing, &Extra::default(), 400);
+    assert!(text.contains("Analyze each of them with an agent of its own."), "{text}");
 }

@@ -48,8 +48,14 @@ impl Parser<'_> {
             let Some((token, text)) = self.scanner.next() else { break };
             let is_quoted = quotes > 0 && self.scanner.quotes() > 0;
             match token {
+                // In double quotes a backslash escapes nothing else: `grep "\d"`.
+                ShellToken::Escape
+                    if is_quoted && !text[1..].starts_with(['$', '`', '"', '\\', '\r', '\n']) =>
+                {
+                    self.push(text);
+                }
                 ShellToken::Escape => {
-                    // A shell removes an escaped end of a line, in double quotes, too.
+                    // A shell removes an escaped end of a line.
                     let escaped = text[1..].trim_start_matches(['\r', '\n']);
                     if !escaped.is_empty() {
                         self.push(escaped);

@@ -24,6 +24,8 @@ pub fn is_read_only(command: &Command) -> bool {
         ["sed", arguments @ ..] => {
             !arguments.iter().any(|a| a.starts_with("-i") || *a == "--in-place")
         }
+        // Asking a program for its options runs nothing.
+        [_, arguments @ ..] if arguments.contains(&"--help") => true,
         ["git", arguments @ ..] => git_looks(arguments),
         [program, ..] => PROGRAMS.contains(program),
         [] => false,
@@ -61,12 +63,14 @@ mod tests {
             "git branch --show-current; git remote -v; git worktree list --porcelain",
             "date +%Y-%m-%d",
             "sudo cat /etc/hosts",
+            "gh repo create --help | head -40",
         ] {
             assert!(looks(script), "{script}");
         }
         for script in [
             "sed -i 's/a/b/' conf.toml",
             "git branch -D old",
+            "gh repo create --help-me",
             "git branch new",
             "git tag v1",
             "git commit -m x",

@@ -144,6 +144,8 @@ fn words_are_read_as_a_shell_reads_them() {
         ("cat a.rs \\\r\n  b.rs", &["cat", "a.rs", "b.rs"]),
         ("echo \"a \\\nb\" c", &["echo", "a b", "c"]),
         ("echo \"\\\r\n\" c", &["echo", "", "c"]),
+        (r#"grep "\d\$x\"\\" a.rs"#, &["grep", r#"\d$x"\"#, "a.rs"]),
+        (r#"grep \d a.rs"#, &["grep", "d", "a.rs"]),
         ("echo \"a\nb\"", &["echo", "a\nb"]),
         (
             r#"git commit -m "$(cat a.txt) and `date`""#,

@@ -10,6 +10,29 @@ fn call<'a>(id: &'a str, tool: &'a str, arguments: &Value) -> tool::Call<'a> {
 }
 
 #[test]
+fn a_call_that_asks_to_leave_the_sandbox_is_marked() {
+    for (tool, arguments, expected) in [
+        (
+            "exec_command",
+            json!({ "cmd": "gh pr list", "sandbox_permissions": "require_escalated" }),
+            true,
+        ),
+        (
+            "exec_command",
+            json!({ "cmd": "gh pr list", "sandbox_permissions": "use_default" }),
+            false,
+        ),
+        ("shell", json!({ "command": ["gh", "pr"], "with_escalated_permissions": true }), true),
+        ("shell", json!({ "command": ["gh", "pr"], "with_escalated_permissions": false }), false),
+        ("Bash", json!({ "command": "gh pr list", "dangerouslyDisableSandbox": true }), true),
+        ("shell", json!({ "command": ["rg", "with_escalated_permissions"] }), false),
+    ] {
+        let called = NewCall::of(At::default(), &call("a", tool, &arguments), None);
+        assert_eq!(called.call.is_unconfined, expected, "{arguments}");
+    }
+}
+
+#[test]
 fn the_estimated_size_of_a_call_is_near_its_saved_size() {
     let long = |letter: &str| format!("{letter}/").repeat(limits::PATH_BYTES / 2);
     let files: String =

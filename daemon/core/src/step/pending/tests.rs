@@ -14,6 +14,7 @@ fn call(number: usize, bytes: usize) -> Call {
         effects: CommandEffects::default(),
         is_aside: false,
         is_outside: false,
+        is_unconfined: false,
         id,
     };
     assert_eq!(call.bytes(), bytes);

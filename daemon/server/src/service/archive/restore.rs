@@ -51,9 +51,14 @@ async fn restore(
     thread_id: &str,
     to: Option<PathBuf>,
 ) -> Result<RestoredFile, ServiceError> {
-    let found = index.transcripts.of_thread(thread_id).await?.into_iter().next();
-    let row = found.ok_or_else(|| ServiceError::NotArchived(thread_id.to_owned()))?;
     let is_in_place = to.is_none();
+    let mut texts = index.transcripts.of_thread(thread_id).await?;
+    // A thread has several transcripts if Codex went back in it.
+    let missing = texts.iter().position(|row| is_in_place && row.generation >= 0 && is_gone(row));
+    let row = match texts.is_empty() {
+        true => return Err(ServiceError::NotArchived(thread_id.to_owned())),
+        false => texts.swap_remove(missing.unwrap_or(0)),
+    };
     let path = match to {
         Some(to) if !to.is_absolute() => return Err(invalid("must be an absolute path")),
         Some(to) => to,
@@ -78,6 +83,14 @@ fn invalid(reason: &str) -> ServiceError {
     ServiceError::Invalid { field: "to", reason: reason.to_owned() }
 }
 
+fn is_gone(row: &ArchivedTranscript) -> bool {
+    ![row.path.as_str(), uncompressed(row)].into_iter().any(|path| Path::new(path).exists())
+}
+
+fn uncompressed(row: &ArchivedTranscript) -> &str {
+    row.path.strip_suffix(".zst").unwrap_or(&row.path)
+}
+
 /// The path where the agent looks for the transcript, which may be uncompressed.
 fn agents_path(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
     match row.source.spec().layout(&row.path) {
@@ -94,7 +107,7 @@ fn agents_path(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
     if Path::new(&row.path).exists() {
         return Err(ServiceError::FileExists(row.path.clone()));
     }
-    Ok(PathBuf::from(row.path.strip_suffix(".zst").unwrap_or(&row.path)))
+    Ok(PathBuf::from(uncompressed(row)))
 }
 
 /// Writes a complete, synced file, or none. Blocking.

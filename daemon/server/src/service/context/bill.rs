@@ -9,6 +9,7 @@ use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadRow, Th
 use serde::Deserialize;
 
 use super::resume::{ResumePrice, ResumePrices};
+use crate::ingest::FoldLoadError;
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
@@ -164,7 +165,7 @@ impl Bills {
         {
             return Ok(bills.clone());
         }
-        let bills = self.bills_of(&thread_id).await?;
+        let Some(bills) = self.bills_of(&thread_id).await? else { return Ok(Vec::new()) };
         let mut known = lock();
         if known.len() >= BILLS_KEPT {
             known.clear();
@@ -173,9 +174,15 @@ impl Bills {
         Ok(bills)
     }
 
-    async fn bills_of(&self, thread_id: &str) -> Result<Vec<CompactionBill>, ServiceError> {
-        let fold = self.snapshots.fold(thread_id).await?;
-        Ok(fold.map_or_else(Vec::new, |fold| fold.bill().compactions().cloned().collect()))
+    /// `None` if another version folded the thread, and its transcript is not read again yet, or gone. One such thread
+    /// hides no other.
+    async fn bills_of(&self, thread_id: &str) -> Result<Option<Vec<CompactionBill>>, ServiceError> {
+        let fold = match self.snapshots.fold(thread_id).await {
+            Err(ServiceError::Fold(FoldLoadError::Store(error))) => return Err(error.into()),
+            Err(ServiceError::Fold(_)) => return Ok(None),
+            fold => fold?,
+        };
+        Ok(Some(fold.map_or_else(Vec::new, |fold| fold.bill().compactions().cloned().collect())))
     }
 
     /// The newest threads that have been compacted.
@@ -192,7 +199,7 @@ impl Bills {
     ) -> Result<Option<AgentAccount>, ServiceError> {
         let mut bills = Vec::new();
         for thread_id in thread_ids.take(THREADS_READ as usize) {
-            bills.extend(self.bills_of(&thread_id).await?);
+            bills.extend(self.bills_of(&thread_id).await?.unwrap_or_default());
         }
         Ok(AgentAccount::of(&bills))
     }

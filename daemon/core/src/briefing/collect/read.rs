@@ -1,0 +1,95 @@
+//! Documents that were read as evidence.
+
+use std::collections::{HashMap, HashSet};
+
+use rustc_hash::FxBuildHasher;
+
+use super::super::documents::{self, lower_older_entries};
+use super::super::evidence::Line;
+use super::super::kinds::EvidenceKind;
+use super::super::placeholders::unfilled;
+use super::super::spot::Spot;
+use super::super::{lines, tasks};
+use super::{Briefing, push};
+
+/// Strength of the note that a document is an unfilled template.
+const UNFILLED_STRENGTH: u16 = 150;
+
+impl Briefing {
+    /// Records what reading a file printed.
+    pub(in crate::briefing) fn record_read(&mut self, seq: u64, path: &str, printed: &str) {
+        if tasks::is_list(path) {
+            self.tasks.read(seq, path, printed.lines());
+        }
+        if !documents::is_document(path) {
+            return;
+        }
+        let percent = documents::percent_of(path);
+        let typed = self.requests.iter().map(|line| line.text.as_str());
+        let named = typed.chain(self.skills.iter().map(String::as_str));
+        let binds = documents::binds(path, named);
+        let is_workflow = documents::is_workflow(path);
+        let (turn, rules) = (self.turn, &mut self.rules);
+        let line = |heading: &str, text: String, strength: u16, spot: Spot| {
+            let heading = lines::below_section("", heading);
+            Line { seq, turn, strength, group: path.to_owned(), heading, text, spot, is_cut: false }
+        };
+        let mut read = Vec::new();
+        if let Some(note) = unfilled(path, printed) {
+            read.push(line("", note, UNFILLED_STRENGTH, Spot::default()));
+        }
+        documents::passages(path, printed, |passage| {
+            // Of a workflow, what to do is said in other lines, too.
+            let is_order = || documents::rule_strength(passage.text).is_some();
+            if !binds || is_workflow && !is_order() {
+                let text = lines::tidy(passage.text, None, 240);
+                let percent = if passage.is_sample { percent / 2 } else { percent };
+                let strength = passage.strength * percent / 100;
+                read.push(line(passage.heading, text, strength, passage.spot));
+                return;
+            }
+            lines::each_sentence(passage.text, |sentence| {
+                let Some(strength) = documents::rule_strength(sentence) else { return };
+                let text = lines::tidy(sentence, None, 200);
+                // A rule that is read again appears once.
+                rules.retain(|line| line.text != text);
+                push(rules, (seq, turn), (EvidenceKind::Rule, strength), (path, ""), text);
+            });
+        });
+        lower_older_entries(&mut read);
+        self.replace_known(path, &mut read);
+        for line in read.into_iter().filter(|line| line.text.contains(char::is_alphanumeric)) {
+            self.documents.push(line, EvidenceKind::Document.rule().bytes_max);
+        }
+    }
+
+    /// Drops lines of a document that are read again. A part of a document begins below a heading that only an
+    /// earlier read showed.
+    fn replace_known(&mut self, path: &str, read: &mut [Line]) {
+        if !self.documents.has_group(path) {
+            return;
+        }
+        let of_path = self.documents.iter().filter(|line| line.group == path);
+        let known: HashMap<&str, &Line, FxBuildHasher> =
+            of_path.map(|line| (line.text.as_str(), line)).collect();
+        let mut above = String::new();
+        let mut is_begin = true;
+        for line in read.iter_mut() {
+            is_begin &= line.heading.is_empty();
+            let before = known.get(line.text.as_str());
+            if let Some(before) = before {
+                // An entry that was an older one remains that, also where the newer ones are not read again.
+                line.strength = line.strength.min(before.strength);
+                if before.heading.ends_with(&line.heading) {
+                    above.clone_from(&before.heading);
+                }
+            }
+            if is_begin || before.is_some_and(|before| before.heading.ends_with(&line.heading)) {
+                line.heading.clone_from(&above);
+            }
+        }
+        let again: HashSet<&str, FxBuildHasher> =
+            read.iter().map(|line| line.text.as_str()).collect();
+        self.documents.retain_in(path, |line| !again.contains(line.text.as_str()));
+    }
+}

@@ -1,0 +1,68 @@
+//! Rates how much a line of a document says by its form.
+
+use super::super::lines;
+use super::super::marks::{self, decides};
+use super::super::placeholders::is_placeholder;
+use crate::phrases::Phrases;
+
+/// In a longer line the version is not the main point.
+const VERSION_LINE_BYTES: usize = 160;
+
+/// Maximum words of a setting's key.
+const KEY_WORDS: usize = 3;
+
+/// A longer line says more than that a section is empty.
+const EMPTY_BYTES: usize = 160;
+
+pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
+    let is_item = lines::item_of(line).is_some();
+    let is_marked = marks::ANY.is_in(line);
+    let has = |marks: &Phrases| is_marked && marks.is_in(line);
+    let strength = match () {
+        // Its content is on the following lines.
+        () if line.ends_with(['{', '[']) => 10,
+        () if is_placeholder(line) => 10,
+        () if is_marked && decides(line) => 190,
+        () if line.len() < EMPTY_BYTES && has(&marks::EMPTY) => 20,
+        () if decides(heading) => 180,
+        () if has(&marks::REASONS) || is_marked && has_version(line) => 140,
+        () if has(&marks::REJECTIONS) => 150,
+        () if has(&marks::RULES) || has(&marks::VALUES) => 110,
+        () if is_item || is_command(line) || is_entry(line) => 80,
+        () => 45,
+    };
+    if is_prose { strength } else { strength * 6 / 10 }
+}
+
+/// Whether a line states a version: `**Version**: 1.1.0`.
+fn has_version(line: &str) -> bool {
+    let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    let mut words = line.split(|c: char| c.is_whitespace() || c == '*' || c == 'v');
+    line.len() < VERSION_LINE_BYTES && line.contains("ersion") && words.any(number)
+}
+
+/// Whether a line is an entry: `**Storage**: SQLite`.
+fn is_entry(line: &str) -> bool {
+    let key = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
+    key.is_some_and(|(key, value)| key.ends_with(':') || value.starts_with(':'))
+}
+
+/// Whether a line shows how to run a program.
+pub(super) fn is_command(line: &str) -> bool {
+    let first = line.trim_start_matches(['$', ' ']).split(' ').next().unwrap_or_default();
+    let programs = [
+        "npm", "npx", "bun", "pnpm", "yarn", "cargo", "go", "python", "pytest", "make", "docker",
+        "dotnet", "uv",
+    ];
+    programs.contains(&first) || first.starts_with("./")
+}
+
+/// Whether a line is a setting: `Status: in review`.
+pub(super) fn is_setting(line: &str) -> bool {
+    let Some((key, value)) = line.split_once(": ") else { return false };
+    let of_key = |c: char| c.is_alphanumeric() || " _-".contains(c);
+    key.chars().all(of_key)
+        && key.starts_with(char::is_alphabetic)
+        && key.split_whitespace().count() <= KEY_WORDS
+        && value.contains(char::is_alphanumeric)
+}

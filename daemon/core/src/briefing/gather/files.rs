@@ -1,0 +1,82 @@
+//! The changed files as quotes: their state, counts and names.
+
+use super::super::documents;
+use super::super::kinds::EvidenceKind;
+use super::Builder;
+use crate::paths;
+
+/// Maximum names shown for a changed file, and their bytes.
+const NAMES: usize = 8;
+const NAMES_BYTES: usize = 200;
+
+/// Maximum bytes of names for a file that the current turn edited at least this often.
+const OUTLINE_BYTES: usize = 400;
+const OUTLINE_EDITS: u32 = 5;
+
+impl Builder<'_> {
+    /// Omits the file hash in a small view.
+    fn file_words<'t>(&self, words: &'t str) -> &'t str {
+        words.split(", hash=").next().filter(|_| self.is_small()).unwrap_or(words)
+    }
+
+    pub(super) fn files(&mut self) {
+        let now = self.briefing.turn();
+        for (order, file) in (0..).zip(&self.extra.files) {
+            let mut text = format!("{} ({}", file.path, self.file_words(&file.words));
+            let (mut age, mut strength) = (2, 100);
+            if let Some(effect) = self.briefing.effects.of(&file.path) {
+                age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
+                // The only edit wrote the complete file, as the count shows.
+                if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
+                    text = format!("{} (", file.path);
+                }
+                if paths::is_scratch_file(&file.path) {
+                    strength = 40;
+                }
+                let now_on = self.briefing.commands.git.branch();
+                let on = effect.deleted_on.as_deref().filter(|on| Some(*on) != now_on);
+                if let Some(on) = on.filter(|_| !effect.is_transient()) {
+                    text.push_str(&format!(", on branch {on}"));
+                }
+                if effect.is_transient() {
+                    text.push_str(" again; it was made here");
+                    strength = 15;
+                } else if !effect.is_deleted {
+                    text.push_str(if text.ends_with('(') { "" } else { ", " });
+                    text.push_str(&effect.counts());
+                }
+                // A growing document is summarized by its outline, other files by their newest names.
+                let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
+                let (names, bytes) = match () {
+                    () if is_growing => (usize::MAX, OUTLINE_BYTES),
+                    () if documents::is_prose(&file.path) => (NAMES, NAMES_BYTES / 2),
+                    () => (NAMES, NAMES_BYTES),
+                };
+                let first = effect.names.len().saturating_sub(names);
+                if !effect.is_deleted {
+                    let verb = if effect.written_lines.is_some() { "holds" } else { "adds" };
+                    text.push_str(&list_names(verb, &effect.names[first..], bytes));
+                }
+            }
+            text.push(')');
+            self.push(EvidenceKind::File, order, (age, strength), text);
+            self.label(&file.path, "");
+        }
+    }
+}
+
+/// `; adds a, b`: the newest names within `bytes`, in their order.
+fn list_names(verb: &str, names: &[String], bytes: usize) -> String {
+    let mut room = bytes;
+    let fitting = names.iter().rev().take_while(|name| {
+        let fits = name.len() + 2 <= room;
+        room = room.saturating_sub(name.len() + 2);
+        fits
+    });
+    let shown = &names[names.len() - fitting.count()..];
+    match (shown.is_empty(), shown.len() < names.len()) {
+        (true, _) => String::new(),
+        (false, true) => format!("; {verb} …, {}", shown.join(", ")),
+        (false, false) => format!("; {verb} {}", shown.join(", ")),
+    }
+}

@@ -1,0 +1,158 @@
+//! The output of the latest commands as quotes.
+
+use super::super::chain::Chain;
+use super::super::checks::{Check, Commands};
+use super::super::collect::{Briefing, SeenOutput, TurnOutcome};
+use super::super::kinds::EvidenceKind;
+use super::super::warnings;
+use super::{Builder, listing};
+use crate::step::CommandOutcome;
+use crate::text;
+
+/// Outputs up to this length are quoted whole; of longer ones, lines of at least and at most this many bytes.
+const ANSWER_BYTES: usize = 160;
+const LINE_BYTES_MIN: usize = 6;
+const LINE_BYTES: usize = 160;
+
+/// First and last lines of a long output to choose from: the start identifies it, the end holds its result.
+const LINES_FIRST: usize = 10;
+const LINES_LAST: usize = 10;
+
+/// Strength of a warning.
+const WARNING_STRENGTH: u16 = 110;
+
+/// Strength of the newest output, which the agent has not acted on yet, and its first and last lines that
+/// have it.
+const UNREAD_STRENGTH: u16 = 260;
+const UNREAD_LINES: usize = 3;
+
+impl Builder<'_> {
+    /// Quotes output of the latest commands: short ones whole, lines of longer ones.
+    pub(super) fn outputs(&mut self) {
+        let now = self.briefing.turn();
+        let is_open = self.briefing.outcome(now) == TurnOutcome::Open;
+        let newest = self.briefing.outputs.back().map(|output| output.seq).filter(|_| is_open);
+        let percent = if self.is_small() { 50 } else { 100 };
+        let (briefing, commands) = (self.briefing, &self.briefing.commands);
+        let is_newest = |output: &SeenOutput| newest == Some(output.seq);
+        let visible = |output: &&SeenOutput| {
+            !is_settled(commands, output, is_newest(output)) && !is_overtaken(briefing, output)
+        };
+        for output in self.briefing.outputs.iter().filter(visible) {
+            // Warnings of a successful program hold even if the files they name were edited.
+            let is_outdated = is_edited(briefing, output);
+            if is_outdated && (output.has_own_section || !output.what.contains(' ')) {
+                continue;
+            }
+            let only_warnings = is_outdated || !is_newest(output) && has_passed(commands, output);
+            let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
+            let name = format!("#{} {}", output.seq, output.what);
+            let is_unread = is_newest(output) && output.what.contains(' ');
+            if output.text.len() <= ANSWER_BYTES && !only_warnings {
+                if output.has_own_section && !is_unread {
+                    continue;
+                }
+                let strength = if is_unread { UNREAD_STRENGTH } else { 110 * percent / 100 };
+                let text = format!("{name} → {}", output.text.replace('\n', " | "));
+                self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
+                continue;
+            }
+            if let Some(names) = listing::names(&output.text).filter(|_| !only_warnings) {
+                let strength = if is_unread { UNREAD_STRENGTH } else { 60 * percent / 100 };
+                let text = format!("{name} → {names}");
+                self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
+                continue;
+            }
+            let lines = output.text.lines().map(str::trim).filter(|line| says_something(line));
+            // A single line of a file says less than a line of a command's answer.
+            let is_secondary = output.has_own_section || !output.what.contains(' ');
+            let strength = if is_secondary { 35 } else { 55 };
+            let lines: Vec<&str> = lines.collect();
+            let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
+            let is_of_program = output.what.contains(' ');
+            for (at, line) in lines.iter().enumerate() {
+                let warns = is_of_program && warnings::warns(line);
+                if !warns && (only_warnings || (first..last).contains(&at)) {
+                    continue;
+                }
+                let text = text::one_line_cut(line, LINE_BYTES);
+                let index = at as u64 + 1;
+                let is_edge = at < UNREAD_LINES || at + UNREAD_LINES >= lines.len();
+                let strength = match () {
+                    () if is_unread && is_edge => UNREAD_STRENGTH,
+                    () if warns => WARNING_STRENGTH * percent / 100,
+                    () => strength * percent / 100,
+                };
+                self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
+                self.label(name.clone(), "");
+            }
+        }
+    }
+}
+
+/// Whether the output quotes a file that was edited since, or a search found nothing below a folder in
+/// which something was.
+fn is_edited(briefing: &Briefing, output: &SeenOutput) -> bool {
+    let since = briefing.effects.since(output.seq);
+    let searched = output.what.split_whitespace().filter(|_| is_failed_look(output));
+    let searched = searched.map(|word| word.trim_matches(['"', '\'']).trim_end_matches('/'));
+    let mut searched = searched.filter(|word| !word.is_empty());
+    since.iter().any(|path| output.what.contains(path) || output.text.contains(path))
+        || searched.any(|folder| since.iter().any(|path| is_below(path, folder)))
+}
+
+/// Whether a look that found nothing no longer matters: its turn is over, or what it looked for was found
+/// since.
+fn is_overtaken(briefing: &Briefing, output: &SeenOutput) -> bool {
+    if !is_failed_look(output) {
+        return false;
+    }
+    let later = briefing.outputs.iter().filter(|later| later.seq > output.seq);
+    let mut later = later.filter(|later| !is_failed_look(later));
+    let words = output.what.split_whitespace();
+    let names = words.map(|word| word.trim_matches(['"', '\'']).rsplit('/').next());
+    let names =
+        names.flatten().filter(|name| name.len() > 4 && name.rfind('.').is_some_and(|at| at > 0));
+    let names: Vec<&str> = names.collect();
+    output.turn < briefing.turn() && briefing.is_answered_after(output.turn.saturating_sub(1))
+        || !names.is_empty()
+            && later.any(|later| {
+                let is_in = |name: &&str| later.what.contains(name) || later.text.contains(name);
+                names.iter().any(is_in)
+            })
+}
+
+/// Whether a search or a read found nothing: `exit 1, printed nothing`.
+fn is_failed_look(output: &SeenOutput) -> bool {
+    !output.has_own_section && output.text.starts_with("exit ")
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether a line has words: `461 }` and `-----` have none.
+fn says_something(line: &str) -> bool {
+    let words = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    line.len() > LINE_BYTES_MIN && (words.is_empty() || words.contains(char::is_alphanumeric))
+}
+
+/// Whether the output is that of checks only, and they passed: CHECKS says so.
+fn has_passed(commands: &Commands, output: &SeenOutput) -> bool {
+    let mut checks = commands.checks.iter().filter(|check| check.seq == output.seq).peekable();
+    let passed = |check: &Check| {
+        let counts = check.result.contains(" passed, 0 failed");
+        check.outcome == CommandOutcome::Exit(0) || counts && !check.outcome.is_failure()
+    };
+    checks.peek().is_some() && checks.all(passed) && Chain::of(&output.what).only_checks()
+}
+
+/// Whether the outcome alone suffices: the failure was fixed, or the check is listed.
+fn is_settled(commands: &Commands, output: &SeenOutput, is_newest: bool) -> bool {
+    let of_check = commands.checks.iter().any(|check| check.seq == output.seq);
+    if of_check || !output.has_own_section {
+        return false;
+    }
+    let failure = commands.failures.iter().find(|it| it.seq == output.seq);
+    failure.map_or(!is_newest, |failure| failure.repair.is_some() || failure.is_usable)
+}

@@ -1,0 +1,100 @@
+use serde_json::json;
+
+use super::*;
+use crate::rollout::tool;
+use crate::step::{Action, At, NewCall, Step};
+
+/// A command of Codex.
+fn command(script: &str) -> NewCall {
+    NewCall::alone(&tool::Call {
+        call_id: "p".into(),
+        name: "exec_command".into(),
+        namespace: None,
+        arguments: json!({ "cmd": script }).to_string().into(),
+    })
+}
+
+#[test]
+fn an_agent_that_waits_for_a_command_has_not_ended_its_turn() {
+    for action in [Action::Poll, Action::Ours, Action::Plan(Vec::new())] {
+        let mut briefing = thread();
+        briefing.hold_words(20, "Still running. I'll keep waiting.");
+        let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+        assert!(rendered(&briefing).contains("the agent spoke last"), "{}", rendered(&briefing));
+        let called = NewCall { action, ..command("sleep 9") };
+        briefing.step(None, At { seq: 21, ms: 0 }, &Step::Called(called));
+        let text = rendered(&briefing);
+        assert!(!text.contains("the agent spoke last"), "{text}");
+    }
+}
+
+#[test]
+fn a_prompt_that_a_script_hands_on_is_work_of_another_agent() {
+    let prompt =
+        "Remove the old layout of the lexer.\nThe person wants no code for both of them.\n";
+    for (after, is_of_others) in [
+        ("workmux add lexer -P \"$prompt\"", true),
+        ("cat \"$prompt\"", false),
+        ("gh pr create --body-file \"$prompt\"", false),
+    ] {
+        let mut briefing = thread();
+        let script = format!("cat > \"$prompt\" <<'EOF'\n{prompt}EOF\n{after}");
+        briefing.step(None, At { seq: 20, ms: 0 }, &Step::Called(command(&script)));
+        let text = render(&briefing, &Extra::default(), 4_000);
+        assert_eq!(text.contains("those of other agents not among them"), is_of_others, "{text}");
+    }
+}
+
+#[test]
+fn a_command_that_works_only_outside_the_sandbox_says_so() {
+    for (again, is_unconfined, expected) in [
+        ("gh pr list", true, "; worked later, outside the sandbox"),
+        ("gh pr list --limit 3", true, "; then worked, outside the sandbox: gh pr list --limit 3"),
+        ("gh pr list", false, "; worked later\n"),
+    ] {
+        let mut briefing = thread();
+        for (seq, script, code, is_unconfined) in
+            [(20, "gh pr list", 1, false), (21, again, 0, is_unconfined)]
+        {
+            let run = CommandRun {
+                seq,
+                call_id: "p",
+                script,
+                from: None,
+                program: "gh",
+                is_look: false,
+                is_unconfined,
+                outcome: CommandOutcome::Exit(code),
+                counts: None,
+                printed: if code == 0 { "" } else { "error connecting to github.com" },
+            };
+            briefing.record_command(run, None);
+        }
+        let text = render(&briefing, &Extra::default(), 4_000);
+        let failure = format!("#20 gh pr list → exit 1: error connecting to github.com{expected}");
+        assert!(text.contains(&failure), "{failure}: {text}");
+    }
+}
+
+#[test]
+fn a_fix_by_options_of_git_shows_them() {
+    let mut briefing = thread();
+    let identity = "git -c user.name=\"Ann Lee\" commit -m x";
+    for (seq, script, code) in [(20, "git commit -m x", 128), (21, identity, 0)] {
+        let run = CommandRun {
+            seq,
+            call_id: "p",
+            script,
+            from: None,
+            program: "git",
+            is_look: false,
+            is_unconfined: false,
+            outcome: CommandOutcome::Exit(code),
+            counts: None,
+            printed: if code == 0 { "" } else { "Author identity unknown" },
+        };
+        briefing.record_command(run, None);
+    }
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains(&format!("; then worked: {identity}")), "{text}");
+}

@@ -1,0 +1,103 @@
+use super::*;
+
+/// Headings, texts and strengths of what was read of a document.
+fn read(briefing: &Briefing) -> Vec<(&str, &str, u16)> {
+    let lines = briefing.documents.iter();
+    lines.map(|line| (&*line.heading, &*line.text, line.strength)).collect()
+}
+
+const STORY: &str = "# Story 1\n\nStatus: review\n\n## Completion Notes\n\n- [Review 3 - 2026-02-04] Nothing critical was found.\n- [Review 2 - 2026-02-04] One critical problem was found.\n- [Review - 2026-02-04] Two critical problems were found.\n- The workspace of the lexer was made.\n";
+
+#[test]
+fn a_part_that_is_read_again_keeps_its_heading() {
+    let mut briefing = thread();
+    briefing.record_read(20, "story.md", STORY);
+    let before: Vec<String> = read(&briefing).iter().map(|line| format!("{line:?}")).collect();
+    let part = "    9\t- [Review - 2026-02-04] Two critical problems were found.\n   10\t- The workspace of the lexer was made.\n   11\t- A part that was not read before.\n";
+    briefing.record_read(30, "story.md", part);
+    let after = read(&briefing);
+    for line in before {
+        assert!(after.iter().any(|known| format!("{known:?}") == line), "{line}: {after:?}");
+    }
+    assert_eq!(after.len(), 6, "{after:?}");
+    assert!(after.iter().all(|(heading, ..)| !heading.is_empty()), "{after:?}");
+}
+
+#[test]
+fn of_dated_entries_the_newest_is_the_strongest() {
+    let newest_last = "## Log\n- 2026-02-01: The lexer was begun by us.\n- 2026-02-03: The lexer was made to work.\n";
+    for (text, newest) in [(STORY, "[Review 3"), (newest_last, "2026-02-03")] {
+        let mut briefing = thread();
+        briefing.record_read(20, "story.md", text);
+        let dated = read(&briefing).into_iter().filter(|(_, text, _)| text.contains("2026-02"));
+        let (new, old): (Vec<_>, Vec<_>) = dated.partition(|(_, text, _)| text.contains(newest));
+        let most = old.iter().map(|(.., strength)| *strength).max();
+        assert!(new.len() == 1 && most.is_some_and(|most| most < new[0].2), "{new:?} {old:?}");
+    }
+}
+
+#[test]
+fn what_an_edit_parted_is_not_quoted_as_one() {
+    for (parted, is_shown) in [(vec![("lexer = \"1\"", "[dev]")], false), (vec![], true)] {
+        let mut briefing = thread();
+        briefing.record_read(20, "Cargo.toml", "[deps]\nlexer = \"1\"\n[dev]\ntables = \"2\"\n");
+        let parted = parted.into_iter().map(|(one, next)| (one.to_owned(), next.to_owned()));
+        let edit = FileEdit {
+            path: "Cargo.toml".to_owned(),
+            added: "parser = \"3\"\n".to_owned(),
+            removed: String::new(),
+            counts: LineCounts { added: 1, removed: 0 },
+            is_whole: false,
+            is_deleted: false,
+            parted: parted.collect(),
+        };
+        briefing.record_edit(21, &edit);
+        let has_old =
+            read(&briefing).iter().any(|(_, text, _)| text.contains("lexer = \"1\" [dev]"));
+        assert_eq!(has_old, is_shown);
+    }
+}
+
+#[test]
+fn an_agents_report_in_its_wrapper_is_unescaped() {
+    let report = "It reads s &lt;= 0x1f &amp;&amp; s &gt; 0x7f as one.";
+    for (report, expected) in [
+        (
+            format!("<task-notification>\n<result>{report}</result>\n</task-notification>"),
+            "s <= 0x1f && s > 0x7f",
+        ),
+        (report.to_owned(), "s &lt;= 0x1f &amp;&amp;"),
+    ] {
+        let mut briefing = thread();
+        briefing.record_agent_report(20, &report, None);
+        let text = render(&briefing, &Extra::default(), 4_000);
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn the_orders_of_a_workflow_are_rules_above_all_those_of_the_step_read_last() {
+    let mut briefing = thread();
+    let step = |part: &str| {
+        format!(
+            "# Step\n\n- You MUST read the {part} before you write.\n- Compare each {part} with the plan.\n"
+        )
+    };
+    for (seq, path) in [
+        (20, "_bmad/workflows/check/step-01-find.md"),
+        (21, "_bmad/workflows/check/step-02-compare.md"),
+        (22, "docs/step-03-notes.md"),
+    ] {
+        briefing.record_read(seq, path, &step(path.rsplit('/').next().unwrap()));
+    }
+    let extra = Extra::default();
+    let (quotes, _) = gather::gather(&briefing, &extra, 4_000);
+    let weight = |name: &str| {
+        let of = |kind| quotes.iter().find(|it| it.kind == kind && it.text.contains(name));
+        let weight = |kind| of(kind).map_or(0.0, |quote| quote.weight);
+        (weight(kinds::EvidenceKind::Rule), weight(kinds::EvidenceKind::Document))
+    };
+    let (old, new, other) = (weight("step-01"), weight("step-02"), weight("step-03"));
+    assert!(old.0 > 0.0 && new.0 > old.0 * 2.0 && other.0 == 0.0, "{old:?} {new:?} {other:?}");
+    assert!(old.1 > 0.0 && new.1 > 0.0 && other.1 > 0.0, "{old:?} {new:?} {other:?}");
+}

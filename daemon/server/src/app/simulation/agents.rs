@@ -30,14 +30,7 @@ fn change(
         if chance.below(2) == 0 {
             return "leaves it deleted";
         }
-        let path = folder(place, false).join(name(&transcript.thread_id));
-        let text = text(&transcript.thread_id, world, chance);
-        write(&path, text.as_bytes(), world);
-        world.changes.push(Change::Created(path.clone()));
-        (transcript.path, transcript.rest, transcript.archived) = (Some(path), None, None);
-        if let ErasureState::Yes { is_written_again, .. } = &mut transcript.erased {
-            *is_written_again = true;
-        }
+        write_new(transcript, world, place, chance);
         return "writes a new one";
     };
     let is_compressed = path.extension().is_some_and(|end| end == "zst");
@@ -135,6 +128,22 @@ fn text(thread_id: &str, world: &mut World, chance: &mut Chance) -> String {
     });
     let lines: String = (0..2 + chance.below(12)).map(|_| line(thread_id, world, chance)).collect();
     format!("{meta}\n{lines}")
+}
+
+fn write_new(
+    transcript: &mut Transcript,
+    world: &mut World,
+    place: &SeedFolder,
+    chance: &mut Chance,
+) {
+    let path = folder(place, false).join(name(&transcript.thread_id));
+    let text = text(&transcript.thread_id, world, chance);
+    write(&path, text.as_bytes(), world);
+    world.changes.push(Change::Created(path.clone()));
+    (transcript.path, transcript.rest, transcript.archived) = (Some(path), None, None);
+    if let ErasureState::Yes { is_written_again, .. } = &mut transcript.erased {
+        *is_written_again = true;
+    }
 }
 
 /// A unique line of a transcript.

@@ -60,7 +60,9 @@ const ROLLOUT: &[Floor] = &[
 
 /// The briefing, lowest first.
 const BRIEFING: &[Floor] = &[
+    &["spot"],
     &[
+        "answer",
         "chain",
         "extra",
         "file_edit",

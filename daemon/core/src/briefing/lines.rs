@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
-use super::spot::Spot;
+use super::spot::{Shape, Spot};
 use crate::text;
 
 /// Longer prose is split into sentences.
@@ -32,16 +32,6 @@ impl MessageLine<'_> {
     }
 }
 
-/// What a line looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Shape {
-    #[default]
-    Prose,
-    Item,
-    Row,
-    Code,
-}
-
 /// A heading in a message.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above<'a> {
@@ -55,7 +45,7 @@ struct Above<'a> {
 /// list or code below them and are dropped without one; an item is the heading of the items nested in it, and
 /// a line of its own if it says something.
 pub(super) fn split<'a>(message: &'a str, visit: impl FnMut(MessageLine<'a>)) {
-    let mut reader = Reader::default();
+    let mut reader = MessageReader::default();
     let mut lines = text::lines(message).filter(|line| !line.trim().is_empty()).peekable();
     while let Some(line) = lines.next() {
         reader.read(line, lines.peek().copied());
@@ -81,7 +71,7 @@ fn name_sections(lines: &mut [MessageLine<'_>]) {
 
 /// Reads a message line by line.
 #[derive(Default)]
-struct Reader<'a> {
+struct MessageReader<'a> {
     lines: Vec<MessageLine<'a>>,
     /// Headings with the number of their hashes, the outermost first.
     titles: Vec<(usize, &'a str)>,
@@ -93,7 +83,7 @@ struct Reader<'a> {
     has_items: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MessageReader<'a> {
     fn read(&mut self, whole: &'a str, next: Option<&'a str>) {
         let line = whole.trim();
         if line.starts_with("```") {

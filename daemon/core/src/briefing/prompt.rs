@@ -1,6 +1,7 @@
 //! Separates what the person typed from the prompt template or command around it.
 
-use super::lines::{MessageLine, Shape};
+use super::lines::MessageLine;
+use super::spot::Shape;
 use crate::phrases::Phrases;
 use crate::text;
 

@@ -2,7 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::lines::Shape;
+/// What a line looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Shape {
+    #[default]
+    Prose,
+    Item,
+    Row,
+    Code,
+}
 
 /// The place of a line in the text it was taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use super::collect::THOUGHT;
 use super::extra::Extra;
 use super::kinds::{EvidenceKind, RULES};
-use super::lines::Shape;
 use super::select::Quote;
+use super::spot::Shape;
 use crate::quote;
 
 /// Appends the chosen lines by section. Added lines follow their file's line if that was chosen; changed
@@ -17,7 +17,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>
     let of_kind = |kind| lines.iter().copied().filter(move |line| line.kind == kind);
     let files: HashSet<&str> = of_kind(EvidenceKind::File).map(|line| &*line.group).collect();
     for rule in &RULES {
-        let (mut writer, mut last, mut above) = (Lines::default(), None, "");
+        let (mut writer, mut last, mut above) = (LineWriter::default(), None, "");
         let is_below_file =
             |line: &&Quote<'_>| rule.kind == EvidenceKind::Added && files.contains(&*line.group);
         for (index, line) in of_kind(rule.kind).filter(|line| !is_below_file(line)).enumerate() {
@@ -38,7 +38,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>
                 Some(name) => out.push_str(&format!("…/{name}\n")),
                 None => out.push_str(&format!("{}\n", line.text)),
             }
-            let mut below = Lines { group: &line.group, ..Lines::default() };
+            let mut below = LineWriter { group: &line.group, ..LineWriter::default() };
             let added = of_kind(EvidenceKind::Added).filter(|added| added.group == line.group);
             added.for_each(|added| below.write(out, added));
             below.end(out);
@@ -123,13 +123,13 @@ const GAP: &str = " […]";
 
 /// Writes lines with their labels, and marks gaps between lines of one text.
 #[derive(Default)]
-struct Lines<'q> {
+struct LineWriter<'q> {
     group: &'q str,
     heading: &'q str,
     last: Option<&'q Quote<'q>>,
 }
 
-impl<'q> Lines<'q> {
+impl<'q> LineWriter<'q> {
     fn write(&mut self, out: &mut String, line: &'q Quote<'q>) {
         let (group, heading) = (&*line.group, &*line.heading);
         let is_new_group = group != self.group;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::kinds::EvidenceKind;
-use super::super::lines::{self, Shape};
-use super::super::spot::Spot;
+use super::super::lines;
+use super::super::spot::{Shape, Spot};
 use super::super::strength;
 use super::{ANOTHER_AGENT, Briefing, push_placed};
 use crate::rollout::contextual;

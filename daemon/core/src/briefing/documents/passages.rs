@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
 
-use super::super::lines::{self, Shape, without_number};
+use super::super::lines::{self, without_number};
 use super::super::openapi;
-use super::super::spot::Spot;
+use super::super::spot::{Shape, Spot};
 use super::worth::{is_command, is_setting, strength};
 use super::{ends_with, is_instructions, is_prose};
 use crate::rollout::patch::ANOTHER_PLACE;
@@ -65,7 +65,7 @@ pub(in crate::briefing) fn passages(path: &str, text: &str, mut visit: impl FnMu
         return settings(text, visit);
     }
     let lines: Vec<&str> = text::lines(text).take(LINES_MAX).collect();
-    let mut reader = Reader {
+    let mut reader = DocumentReader {
         visit: &mut visit,
         is_prose,
         is_marked_up: is_instructions(path),
@@ -121,7 +121,7 @@ enum Code {
 }
 
 /// Reads a document line by line.
-struct Reader<'v, 't> {
+struct DocumentReader<'v, 't> {
     visit: &'v mut dyn FnMut(Passage<'_>),
     is_prose: bool,
     is_marked_up: bool,
@@ -147,7 +147,7 @@ struct Reader<'v, 't> {
     at: u32,
 }
 
-impl<'t> Reader<'_, 't> {
+impl<'t> DocumentReader<'_, 't> {
     fn front_matter(&mut self, front: String) {
         self.section.title = "front matter".to_owned();
         self.paragraph = front;

@@ -2,8 +2,9 @@
 
 use super::super::documents::CODE_LINES;
 use super::super::kinds::EvidenceKind;
-use super::super::lines::Shape;
+
 use super::super::select::Quote;
+use super::super::spot::Shape;
 
 /// Maximum lines and bytes of a list that forms one unit; longer lists are chosen line by line.
 const LINES_MAX: usize = 4;

@@ -4,10 +4,12 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use longhaul_protocol::ErrorKind;
 use longhaul_protocol::archive::{Overview, OverviewParams};
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
 use longhaul_protocol::memory::{AddNote, AddNoteParams, Forget, ForgetParams, Origin};
 use serde_json::json;
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::archive::{archived, folder};
 use crate::support::provider::{Answer, Provider};
@@ -88,6 +90,36 @@ async fn a_forgotten_note_is_erased_from_all_files() {
     let home = daemon.stopped().await;
     for (path, bytes) in files(home.path()) {
         assert!(!holds(&bytes, NOTE), "{} after the end", path.display());
+    }
+}
+
+/// A reader keeps old pages in the database. The call then says so, and the same call finishes the work later.
+#[tokio::test]
+async fn a_note_is_erased_by_a_second_call_if_a_reader_kept_its_bytes() {
+    let (daemon, mut client) = Daemon::start_with_client().await;
+    let state = daemon.home.path().join(".local/state/longhaul");
+    let params = AddNoteParams {
+        text: NOTE.into(),
+        cwd: Some("/w/app".into()),
+        origin: Some(Origin::Person),
+    };
+    let note = client.call::<AddNote>(params).await.unwrap();
+    let forget = || ForgetParams { note_id: Some(note.note_id.clone()), ..Default::default() };
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(state.join("longhaul.db"));
+    let mut reader = options.connect().await.unwrap();
+    let mut reading = reader.begin().await.unwrap();
+    let texts: Vec<(String,)> =
+        sqlx::query_as("SELECT text FROM memory_note").fetch_all(&mut *reading).await.unwrap();
+    assert_eq!(texts[0].0, NOTE);
+    let busy = client.call::<Forget>(forget()).await.unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::StoreBusy, "{}", busy.message);
+
+    reading.rollback().await.unwrap();
+    reader.close().await.unwrap();
+    let gone = client.call::<Forget>(forget()).await.unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::InvalidParams, "{}", gone.message);
+    for (path, bytes) in files(&state) {
+        assert!(!holds(&bytes, NOTE), "{}", path.display());
     }
 }
 

@@ -16,8 +16,8 @@ pub enum RetryClass {
 /// An error of the store, with the database it happened in.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process kept the write lock longer than [`crate::BUSY_TIMEOUT_MS`].
-    #[error("the database {path} is locked by another process")]
+    /// A reader or writer, mostly of another process, did not end within [`crate::BUSY_TIMEOUT_MS`].
+    #[error("the database {path} is in use by another reader or writer")]
     Busy { path: PathBuf },
     /// No space left; the call stored nothing.
     #[error("no space left for the database {path}")]

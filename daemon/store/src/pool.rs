@@ -201,14 +201,19 @@ impl Pools {
     /// temporary files. A call must not be omitted because it deletes nothing: the one before it may have failed here.
     ///
     /// # Errors
-    /// Such as a full disk: the data is deleted, but may still be in the bytes until a call succeeds.
+    /// Such as a full disk, or a reader that did not end in time: the data is deleted, but may still be in the bytes until
+    /// a call succeeds.
     pub(crate) async fn scrub(&self) -> Result<(), StoreError> {
         let _at_rest = self.log.hold().await;
         self.break_seal()?;
         let rewriting = sqlx::query("VACUUM").execute(self.writer());
         rewriting.await.map_err(|error| self.classify(error))?;
-        let empty = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.writer);
-        empty.await.map(drop).map_err(|error| self.classify(error))
+        // A reader of the old pages keeps them in the file; SQLite reports that as a success.
+        let empty = sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&self.writer);
+        match empty.await.map_err(|error| self.classify(error))? {
+            0_i64 => Ok(()),
+            _ => Err(StoreError::Busy { path: self.path.clone() }),
+        }
     }
 
     /// Rows of a query over ids with a prefix: `?1` is the prefix, `?2` the character after all others, `?3` the limit.
@@ -415,6 +420,24 @@ mod tests {
             let is_there = bytes.windows(GOING.len()).any(|part| part == GOING.as_bytes());
             assert!(!is_there, "round {round}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_reader_of_what_is_deleted_lets_the_rewriting_fail_until_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let pools = Pools::open(&folder.path().join("x.db")).await.unwrap();
+        for sql in ["PRAGMA busy_timeout = 1", "CREATE TABLE t (x)", "INSERT INTO t VALUES (1)"] {
+            sqlx::query(sql).execute(&pools.writer).await.unwrap();
+        }
+        let mut reading = pools.reader().begin().await.unwrap();
+        let read: i64 =
+            sqlx::query_scalar("SELECT x FROM t").fetch_one(&mut *reading).await.unwrap();
+        sqlx::query("DELETE FROM t").execute(&pools.writer).await.unwrap();
+        let busy = pools.scrub().await.unwrap_err();
+        assert!(matches!(busy, StoreError::Busy { .. }), "{busy}");
+        assert_eq!(read, 1);
+        reading.rollback().await.unwrap();
+        pools.scrub().await.unwrap();
     }
 
     /// Simulates a full disk: SQLite ends the transaction without the driver noticing.

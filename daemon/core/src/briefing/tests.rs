@@ -31,20 +31,36 @@ fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
     briefing.take_running(id);
 }
 
-fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &str) {
+fn edit_of(path: &str, added: &str, removed: &str) -> FileEdit {
     let (path, added, removed) = (path.to_owned(), added.to_owned(), removed.to_owned());
     let lines = |text: &str| text.lines().count() as u64;
     let counts = LineCounts { added: lines(&added), removed: lines(&removed) };
-    let edit = FileEdit {
-        path,
-        added,
-        removed,
-        counts,
-        is_whole: false,
-        is_deleted: false,
-        parted: Vec::new(),
-    };
-    briefing.record_edit(seq, &edit);
+    let (is_whole, is_deleted, parted) = (false, false, Vec::new());
+    FileEdit { path, added, removed, counts, is_whole, is_deleted, parted }
+}
+
+fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &str) {
+    briefing.record_edit(seq, &edit_of(path, added, removed));
+}
+
+fn ran<'a>(
+    program: &'a str,
+    (seq, script): (u64, &'a str),
+    code: i64,
+    printed: &'a str,
+) -> CommandRun<'a> {
+    CommandRun {
+        seq,
+        call_id: "p",
+        script,
+        from: None,
+        program,
+        is_look: false,
+        is_unconfined: false,
+        outcome: CommandOutcome::Exit(code),
+        counts: None,
+        printed,
+    }
 }
 
 #[test]
@@ -401,17 +417,7 @@ fn command_output_and_the_lines_of_an_unanswered_patch_are_shown() {
     briefing.record_output(12, "site.py", &code, None);
     briefing.record_output(13, "old.py", &code, None);
     edits(&mut briefing, 14, "old.py", "import os\n", "import sys\n");
-    let (path, added) = ("new.py".to_owned(), "import re\n".to_owned());
-    let (removed, counts) = (String::new(), LineCounts::default());
-    let edit = FileEdit {
-        path,
-        added,
-        removed,
-        counts,
-        is_whole: false,
-        is_deleted: false,
-        parted: Vec::new(),
-    };
+    let edit = edit_of("new.py", "import re\n", "");
     briefing.record_call(
         RunningCall {
             seq: 15,

@@ -17,7 +17,8 @@ pub struct FileOp {
     pub op: Op,
     /// Changed lines with their context, at most 16 KiB.
     pub changed: String,
-    /// Added lines only, at most 16 KiB, and of a document the headings beyond them. [`ANOTHER_PLACE`] marks where the following lines belong.
+    /// Added lines only, at most 16 KiB, and of a document the headings beyond them, at most 4 KiB more.
+    /// [`ANOTHER_PLACE`] marks where the following lines belong.
     pub added: String,
     /// Removed lines, at most 16 KiB.
     pub removed: String,

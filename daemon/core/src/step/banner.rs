@@ -30,8 +30,13 @@ pub(super) struct Banner {
 }
 
 impl Banner {
-    /// The output of a call without the banner.
-    pub(super) fn strip<'a>(&mut self, call: &Call, printed: Cow<'a, str>) -> Cow<'a, str> {
+    /// The output of a call without the banner. Calls that failed teach nothing: they may all fail for one reason, which
+    /// their first line says.
+    pub(super) fn strip<'a>(
+        &mut self,
+        (call, has_failed): (&Call, bool),
+        printed: Cow<'a, str>,
+    ) -> Cow<'a, str> {
         if !matches!(call.work, Work::Script { .. }) {
             return printed;
         }
@@ -41,7 +46,7 @@ impl Banner {
             return printed;
         }
         let line = digest(first);
-        if self.line != Some(line) && self.is_new(call, line) {
+        if self.line != Some(line) && !has_failed && self.is_new(call, line) {
             self.line = Some(line);
         }
         if self.line != Some(line) {
@@ -82,10 +87,14 @@ mod tests {
     use crate::step::call::NewCall;
 
     fn left(runs: &[(&str, &str)]) -> Vec<String> {
+        left_of(runs, false)
+    }
+
+    fn left_of(runs: &[(&str, &str)], have_failed: bool) -> Vec<String> {
         let mut banner = Banner::default();
         let strip = |(script, printed): &(&str, &str)| {
             let call = NewCall::script(At::default(), "c", script, None).call;
-            banner.strip(&call, Cow::Borrowed(*printed)).into_owned()
+            banner.strip((&call, have_failed), Cow::Borrowed(*printed)).into_owned()
         };
         runs.iter().map(strip).collect()
     }
@@ -117,5 +126,8 @@ mod tests {
         let mixed = [("ls", "one line of it\na"), ("cat a", "another line\na")];
         let mixed: Vec<_> = mixed.iter().cycle().take(8).copied().collect();
         assert!(left(&mixed).iter().zip(&mixed).all(|(left, run)| left == run.1));
+        let failed = "bash: cd: /w/lexer: No such file or directory";
+        let failed = ["ls", "cat a", "git log", "rg x"].map(|program| (program, failed));
+        assert!(left_of(&failed, true).iter().all(|left| left == failed[0].1));
     }
 }

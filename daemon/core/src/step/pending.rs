@@ -74,7 +74,8 @@ impl Pending {
         let is_poll = waiting.call.id != call_id;
         let mut answer = if is_poll { output::read_poll(raw) } else { output::read(raw) };
         if !is_poll {
-            answer.text = self.banner.strip(&waiting.call, answer.text);
+            let has_failed = CommandOutcome::of(&answer, waiting.exit_code).is_failure();
+            answer.text = self.banner.strip((&waiting.call, has_failed), answer.text);
         }
         let outcome = match CommandOutcome::of(&answer, waiting.exit_code) {
             // The poll was refused; the command is still running.

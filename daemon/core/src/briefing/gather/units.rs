@@ -2,7 +2,6 @@
 
 use super::super::documents::CODE_LINES;
 use super::super::kinds::EvidenceKind;
-
 use super::super::select::Quote;
 use super::super::spot::Shape;
 

@@ -57,16 +57,13 @@ fn a_command_that_works_only_outside_the_sandbox_says_so() {
             [(20, "gh pr list", 1, false), (21, again, 0, is_unconfined)]
         {
             let run = CommandRun {
-                seq,
-                call_id: "p",
-                script,
-                from: None,
-                program: "gh",
-                is_look: false,
                 is_unconfined,
-                outcome: CommandOutcome::Exit(code),
-                counts: None,
-                printed: if code == 0 { "" } else { "error connecting to github.com" },
+                ..ran(
+                    "gh",
+                    (seq, script),
+                    code,
+                    if code == 0 { "" } else { "error connecting to github.com" },
+                )
             };
             briefing.record_command(run, None);
         }
@@ -81,18 +78,8 @@ fn a_fix_by_options_of_git_shows_them() {
     let mut briefing = thread();
     let identity = "git -c user.name=\"Ann Lee\" commit -m x";
     for (seq, script, code) in [(20, "git commit -m x", 128), (21, identity, 0)] {
-        let run = CommandRun {
-            seq,
-            call_id: "p",
-            script,
-            from: None,
-            program: "git",
-            is_look: false,
-            is_unconfined: false,
-            outcome: CommandOutcome::Exit(code),
-            counts: None,
-            printed: if code == 0 { "" } else { "Author identity unknown" },
-        };
+        let run =
+            ran("git", (seq, script), code, if code == 0 { "" } else { "Author identity unknown" });
         briefing.record_command(run, None);
     }
     let text = render(&briefing, &Extra::default(), 4_000);

@@ -1,18 +1,7 @@
 use super::*;
 
 fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
-    let (path, removed) = ("docs.md".to_owned(), "## Sample\n".to_owned());
-    let (added, counts) = (added.to_owned(), LineCounts::default());
-    let edit = FileEdit {
-        path,
-        added,
-        removed,
-        counts,
-        is_whole: false,
-        is_deleted: false,
-        parted: Vec::new(),
-    };
-    briefing.refused = Some((seq, edit));
+    briefing.refused = Some((seq, edit_of("docs.md", added, "## Sample\n")));
 }
 
 #[test]

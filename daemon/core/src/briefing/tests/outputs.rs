@@ -7,18 +7,8 @@ fn lines() -> String {
 
 fn push_fails(briefing: &mut Briefing, seq: u64, code: i64) {
     let printed = lines();
-    let run = CommandRun {
-        seq,
-        call_id: "p",
-        script: "git push origin main",
-        from: None,
-        program: "git",
-        is_look: false,
-        is_unconfined: false,
-        outcome: CommandOutcome::Exit(code),
-        counts: None,
-        printed: if code == 0 { "" } else { &printed },
-    };
+    let run =
+        ran("git", (seq, "git push origin main"), code, if code == 0 { "" } else { &printed });
     briefing.record_command(run, None);
     briefing.record_outcome_output(seq, "git push origin main", run.printed, None);
 }

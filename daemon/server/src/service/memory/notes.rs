@@ -133,7 +133,8 @@ impl MemoryNotes {
     /// Forgets `what`, and returns after a generation without it is published and no file has it.
     ///
     /// # Errors
-    /// Those of the store, such as a full disk: it is forgotten then, but may still be in the bytes of the database.
+    /// Those of the store, such as a full disk: it is forgotten then, but may still be in the bytes of the database. After
+    /// that, or a crash, the same call finishes the work, although it may answer that there is no such note any more.
     pub async fn forget(&self, what: Exclusion) -> Result<ForgetResult, ServiceError> {
         let what = match what {
             Exclusion::Project(cwd) => Exclusion::Project(project_or_folder(&cwd)),
@@ -153,6 +154,9 @@ impl MemoryNotes {
         let forgotten = self.erase(&what).await?;
         // Pages of the database still contain the deleted text.
         self.notes.scrub().await?;
+        if forgotten.gone == 0 && matches!(what, Exclusion::Note(_)) {
+            return Err(no_such_note());
+        }
         Ok(forgotten)
     }
 
@@ -167,9 +171,6 @@ impl MemoryNotes {
             _ => None,
         };
         let gone = self.notes.forget(what, self.clock.now_ms()).await?;
-        if gone == 0 && matches!(what, Exclusion::Note(_)) {
-            return Err(no_such_note());
-        }
         let (generation, _) = self.publisher.publish(Purge::Yes(summary), None).await?;
         // Deleted passages stay in the index of words until then.
         self.notes.merge().await?;

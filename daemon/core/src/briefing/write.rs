@@ -126,6 +126,8 @@ const GAP: &str = " […]";
 struct LineWriter<'q> {
     group: &'q str,
     heading: &'q str,
+    /// Heading of the item whose nested lines are being written.
+    outer: Option<&'q str>,
     last: Option<&'q Quote<'q>>,
 }
 
@@ -139,6 +141,9 @@ impl<'q> LineWriter<'q> {
         // The line above may be the heading itself.
         let is_below_parent =
             is_next && self.last.is_some_and(|last| is_heading(heading, &last.text));
+        // After the lines nested in an item its list goes on, as the next number says.
+        let is_numbered = line.text.starts_with(|c: char| c.is_ascii_digit());
+        let is_back = !is_new_group && is_numbered && self.outer == Some(heading);
         let mut is_marked = self.marks_end(line, is_new_heading, is_next);
         if is_marked {
             mark(out);
@@ -146,10 +151,11 @@ impl<'q> LineWriter<'q> {
         if is_new_group && !group.is_empty() {
             out.push_str(&format!("{group}:\n"));
         }
-        if is_new_heading && !heading.is_empty() && !is_below_parent {
+        let is_written = is_new_heading && !is_below_parent && !is_back;
+        if is_written && !heading.is_empty() {
             out.push_str(&format!(" {heading}:\n"));
             is_marked = false;
-        } else if !is_new_group && is_new_heading && !is_below_parent {
+        } else if !is_new_group && is_written {
             out.push_str(if self.heading == THOUGHT { SAID } else { NO_HEADING });
         }
         let is_inside = !heading.is_empty() && !line.spot.is_unknown() && !line.spot.opens;
@@ -158,6 +164,11 @@ impl<'q> LineWriter<'q> {
         }
         let indent = if group.is_empty() { "" } else { " " };
         out.push_str(&format!("{indent}{}\n", line.text));
+        if is_below_parent {
+            self.outer = Some(self.heading);
+        } else if is_new_heading {
+            self.outer = None;
+        }
         (self.group, self.heading, self.last) = (group, heading, Some(line));
     }
 

@@ -58,7 +58,7 @@ fn left_out_lines_of_a_list_a_table_or_a_section_are_marked() {
         (
             nested,
             &["Story", "seen", "move"],
-            "Found:\n1. Story five waits for seven → move it\nseen in 5.1\nmove the editor\nFound:\n2. Story two waits for seven → move that\nseen in 2.1\n",
+            "Found:\n1. Story five waits for seven → move it\nseen in 5.1\nmove the editor\n2. Story two waits for seven → move that\nseen in 2.1\n",
         ),
         (
             nested,

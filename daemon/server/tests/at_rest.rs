@@ -113,6 +113,7 @@ async fn a_note_is_erased_by_a_second_call_if_a_reader_kept_its_bytes() {
     assert_eq!(texts[0].0, NOTE);
     let busy = client.call::<Forget>(forget()).await.unwrap_err();
     assert_eq!(busy.kind(), ErrorKind::StoreBusy, "{}", busy.message);
+    assert!(busy.message.starts_with("it is deleted, but its bytes"), "{}", busy.message);
 
     reading.rollback().await.unwrap();
     reader.close().await.unwrap();

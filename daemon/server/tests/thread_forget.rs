@@ -12,6 +12,7 @@ use longhaul_protocol::thread::{
     Search, SearchParams, ThreadForget, ThreadForgetParams, ThreadForgetResult, ThreadGet,
     ThreadGetParams,
 };
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::archive::{OTHER, THREAD, archived, listed, long, restore, says};
 use crate::memory::run_all;
@@ -207,5 +208,30 @@ async fn is_not_recorded(answers: Vec<Answer>) {
     assert!(provider.requests().len() >= questions);
     assert_eq!(client.compactions().await.len(), 0);
     let _home = daemon.stopped().await;
+    assert_eq!(file_with(&state, &WORD[1..]), None);
+}
+
+/// A prefix names the thread no longer by then.
+#[tokio::test]
+async fn a_call_that_a_reader_of_the_database_stops_says_how_to_go_on() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, WORD, 12).write(home.path());
+    let state = home.path().join(".local/state/longhaul");
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(state.join("longhaul.db"));
+    let mut reader = options.connect().await.unwrap();
+    let mut reading = reader.begin().await.unwrap();
+    sqlx::query("SELECT * FROM thread").fetch_all(&mut *reading).await.unwrap();
+
+    let left = forget(&mut client, &THREAD[..20]).await.unwrap_err();
+    assert_eq!(left.kind(), ErrorKind::StoreBusy, "{left:?}");
+    let hint = left.data.and_then(|data| data.hint).unwrap_or_default();
+    assert_eq!(hint, format!("run again: longhaul thread forget {THREAD}"));
+    reading.rollback().await.unwrap();
+    reader.close().await.unwrap();
+    forget(&mut client, THREAD).await.unwrap();
     assert_eq!(file_with(&state, &WORD[1..]), None);
 }

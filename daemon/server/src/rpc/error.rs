@@ -82,6 +82,14 @@ impl Failure {
             .with_detail(json!({ "candidates": candidates }))
     }
 
+    /// Text that is deleted, but may still be in a file.
+    fn of_bytes_left(cause: StoreError, again: &str) -> Self {
+        let failure = Self::from(cause);
+        let (kind, why) = (failure.error.kind(), &failure.error.message);
+        let message = format!("{}: {why}", ServiceError::BYTES_LEFT);
+        failure.replaced_by(kind, &message).with_hint(format!("run again: {again}"))
+    }
+
     /// A call that an agent may not make; `message` says which, the kind's hint who may.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Forbidden, message)
@@ -253,10 +261,10 @@ impl From<ServiceError> for Failure {
             ServiceError::TranscriptExists(path) => failure(ErrorKind::IllegalTransition)
                 .with_hint("delete that file first: longhaul deletes no file of another program")
                 .with_detail(json!({ "path": path })),
+            ServiceError::BytesLeft { again, cause } => Self::of_bytes_left(cause, &again),
             ServiceError::NotWorthwhile { .. } => failure(ErrorKind::NotWorthwhile),
             ServiceError::Job(JobError::NotFound(_)) => failure(ErrorKind::JobNotFound),
             ServiceError::Job(JobError::Lost(_)) => failure(ErrorKind::LeaseLost),
-            ServiceError::Job(JobError::Store(error)) => error.into(),
             ServiceError::Invalid { field, reason } => Self::invalid(field, &reason),
             ServiceError::Ambiguous { candidates, .. } => Self::ambiguous(&message, candidates),
             ServiceError::Handle(_) => Self::invalid("handle", &message),
@@ -267,7 +275,7 @@ impl From<ServiceError> for Failure {
                 .with_hint("give a longer prefix*, or a folder or time"),
             ServiceError::Busy | ServiceError::IndexNotOpen => failure(ErrorKind::StoreBusy),
             ServiceError::Sync(error) => error.into(),
-            ServiceError::Store(error) => error.into(),
+            ServiceError::Store(error) | ServiceError::Job(JobError::Store(error)) => error.into(),
             ServiceError::Fold(error) => Self::of_fold(error, message),
             ServiceError::Limit { limit, max, given } => failure(ErrorKind::LimitExceeded)
                 .with_detail(json!({ "limit": limit, "max": max, "given": given })),

@@ -39,6 +39,13 @@ pub enum ServiceError {
     /// A thread cannot be forgotten while its transcript would be read again.
     #[error("the transcript of the thread exists: {0}")]
     TranscriptExists(String),
+    /// Deleted, but the bytes may still be in the database.
+    #[error("{}: {cause}", Self::BYTES_LEFT)]
+    BytesLeft {
+        /// The call that removes them.
+        again: String,
+        cause: StoreError,
+    },
     /// The caller's view of the thread is outdated.
     #[error("the thread is at seq {present}, not {expected}")]
     StaleBase {
@@ -190,6 +197,8 @@ impl From<RecorderError> for ServiceError {
 }
 
 impl ServiceError {
+    pub const BYTES_LEFT: &str = "it is deleted, but its bytes may still be in the database";
+
     pub fn file(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }

@@ -77,7 +77,11 @@ impl Forgetting {
         full_text.erase_thread(&thread_id).await?;
         let prompts = self.prompts.erase(&thread_id).await?;
         self.database.remove_aside()?;
-        let compactions = self.eraser.erase(&thread_id).await?;
+        // By now a prefix names it no longer.
+        let again = || format!("longhaul thread forget {thread_id}");
+        let erased = self.eraser.erase(&thread_id).await;
+        let compactions =
+            erased.map_err(|cause| ServiceError::BytesLeft { again: again(), cause })?;
         ingest.forget_folds();
         tracing::info!(thread_id, "forgot a thread");
         Ok(ForgottenThread { thread_id, bytes, compactions, prompts })

@@ -311,7 +311,7 @@ impl Life {
 pub(super) fn outcome<T>(what: &str, done: &Result<T, ServiceError>) -> String {
     match done {
         Ok(_) => format!("{what}: done"),
-        Err(ServiceError::Store(error))
+        Err(ServiceError::Store(error) | ServiceError::BytesLeft { cause: error, .. })
             if !matches!(error, StoreError::Fenced(_) | StoreError::Erased { .. }) =>
         {
             panic!("{what}: {error}")

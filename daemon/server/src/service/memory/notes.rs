@@ -153,7 +153,9 @@ impl MemoryNotes {
         }
         let forgotten = self.erase(&what).await?;
         // Pages of the database still contain the deleted text.
-        self.notes.scrub().await?;
+        let scrubbed = self.notes.scrub().await;
+        let again = || "the same command".to_owned();
+        scrubbed.map_err(|cause| ServiceError::BytesLeft { again: again(), cause })?;
         if forgotten.gone == 0 && matches!(what, Exclusion::Note(_)) {
             return Err(no_such_note());
         }

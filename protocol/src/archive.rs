@@ -175,7 +175,8 @@ pub struct VerifyResult {
     pub damaged_threads: Vec<String>,
 }
 
-/// `archive/restore`: writes a thread's text back to where its agent looks, or to another file; never overwrites.
+/// `archive/restore`: writes a thread's missing transcripts back to where its agent looks, or all of them to other files;
+/// never overwrites.
 ///
 /// # Errors
 /// `not_archived`, `file_exists`, `archive_damaged`.
@@ -190,24 +191,32 @@ pub struct Restore;
 pub struct RestoreParams {
     /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
-    /// A file to write, an absolute path; absent: where its agent looks.
+    /// A file to write, an absolute path; absent: where its agent looks. Of a thread with several transcripts, the longest
+    /// is written here, and the others beside it: `NAME.2.jsonl`, `NAME.3.jsonl`.
     pub to: Option<String>,
 }
 
-/// The file.
+/// The files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ArchiveRestoreResult")]
 pub struct RestoreResult {
     /// Id of the thread.
     pub thread_id: String,
-    /// The file that was written.
-    pub path: String,
-    /// Length of the written file.
-    pub bytes: u64,
-    /// Whether its secrets were replaced when it was archived.
+    /// The files that were written, the longest first; at least one.
+    pub files: Vec<RestoredFile>,
+    /// Whether secrets were replaced when it was archived.
     pub redacted: bool,
-    /// The command that resumes the thread, as arguments; empty if the file is not where an agent looks.
+    /// The command that resumes the thread, as arguments; empty if the files are not where an agent looks.
     pub command: Vec<String>,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RestoredFile {
+    /// An absolute path.
+    pub path: String,
+    /// Its length.
+    pub bytes: u64,
 }
 
 /// `archive/forget`: removes a thread from the archive for good; it is not archived again.

@@ -114,7 +114,8 @@ fn of_archive(script: Script) -> Script {
                 OTHER => refused(FileExists),
                 id if id == damaged => refused(ArchiveDamaged),
                 _ => longhaul_client::scripted::Reply::Result(json!({
-                    "thread_id": id, "path": "/home/user/.codex/sessions/a.jsonl", "bytes": 2_500_000, "redacted": false,
+                    "thread_id": id, "redacted": false,
+                    "files": [{ "path": "/home/user/.codex/sessions/a.jsonl", "bytes": 2_500_000 }],
                     "command": ["codex", "resume", id],
                 })),
             }

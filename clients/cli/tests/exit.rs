@@ -236,7 +236,7 @@ fn export_goes_on_without_threads_that_are_forgotten_meanwhile() {
         paths.lock().unwrap().push(path.clone());
         let id = params.thread_id;
         Reply::Result(json!({
-            "thread_id": id, "path": path, "bytes": 5, "redacted": false, "command": [],
+            "thread_id": id, "files": [{ "path": path, "bytes": 5 }], "redacted": false, "command": [],
         }))
     };
     let script = script()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::archive::{
     ArchiveList, ArchiveListParams, ArchiveState, Forget, ForgetParams, Overview, OverviewParams,
-    OverviewResult, Restore, RestoreParams, Verify, VerifyParams, VerifyResult,
+    OverviewResult, Restore, RestoreParams, RestoredFile, Verify, VerifyParams, VerifyResult,
 };
 use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams};
 use longhaul_protocol::history::{Expand, ExpandParams, HistoryGet, HistoryGetParams};
@@ -222,10 +222,8 @@ async fn a_deleted_transcript_is_restored_and_its_thread_continues() {
     assert_eq!(listed.unwrap().threads.len(), 1);
 
     let restored = restore(&mut client, None).await.unwrap();
-    assert_eq!(
-        (restored.path.as_str(), restored.bytes),
-        (path.to_str().unwrap(), before.len() as u64)
-    );
+    let (to, bytes) = (path.display().to_string(), before.len() as u64);
+    assert_eq!(restored.files, [RestoredFile { path: to, bytes }]);
     assert_eq!(restored.command, ["codex", "resume", THREAD]);
     assert_eq!(fs::read(&path).unwrap(), before, "to the byte");
     client.sync_file(&path).await;
@@ -329,7 +327,11 @@ async fn copies_forks_and_compressed_transcripts_share_chunks() {
     noticed(&mut client, THREAD).await;
     assert!(history(&mut client, THREAD).await.1);
     let restored = restore(&mut client, None).await.unwrap();
-    assert_eq!(restored.path, path.display().to_string(), "not under the name of a compressed one");
+    assert_eq!(
+        restored.files[0].path,
+        path.display().to_string(),
+        "not under the name of a compressed one"
+    );
     assert_eq!(fs::read(&path).unwrap(), text);
 }
 

@@ -235,7 +235,7 @@ async fn a_new_database_knows_forks_whose_base_is_gone() {
 }
 
 #[tokio::test]
-async fn each_missing_transcript_of_a_reverted_thread_is_restored() {
+async fn each_transcript_of_a_reverted_thread_is_restored() {
     let home = tempfile::tempdir().unwrap();
     let base = long(THREAD, "turbine", 60);
     let mut reverted = Rollout::forked(THREAD, &base, 40);
@@ -255,9 +255,23 @@ async fn each_missing_transcript_of_a_reverted_thread_is_restored() {
         fs::remove_file(path).unwrap();
     }
     noticed(&mut client, THREAD).await;
-    for _ in &paths {
-        restore(&mut client, None).await.unwrap();
-    }
+    let to = paths[0].with_file_name("copy.txt");
+    let copies = [&to, &to.with_extension("2.txt")];
+    let written = restore(&mut client, Some(&to)).await.unwrap().files;
+    assert_eq!(written.iter().map(|file| Path::new(&file.path)).collect::<Vec<_>>(), copies);
+    let texts = copies.map(|path| fs::read(path).unwrap());
+    assert!(before.iter().all(|text| texts.contains(text)), "to the byte");
+    // As if the call had been killed before the first file was written.
+    fs::remove_file(&to).unwrap();
+    restore(&mut client, Some(&to)).await.unwrap();
+    assert_eq!(copies.map(|path| fs::read(path).unwrap()), texts);
+    fs::remove_file(&to).unwrap();
+    fs::write(copies[1], "another file").unwrap();
+    let refused = restore(&mut client, Some(&to)).await.unwrap_err();
+    assert_eq!(refused.kind(), longhaul_protocol::ErrorKind::FileExists);
+    assert!(!to.exists());
+
+    assert_eq!(restore(&mut client, None).await.unwrap().files.len(), 2);
     assert_eq!(paths.map(|path| fs::read(path).unwrap()), before, "to the byte");
     let refused = restore(&mut client, None).await.unwrap_err();
     assert_eq!(refused.kind(), longhaul_protocol::ErrorKind::FileExists);

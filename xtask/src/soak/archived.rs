@@ -39,18 +39,19 @@ fn list(wire: &mut Wire, cursor: Value) -> anyhow::Result<Value> {
     wire.call("archive/list", &params)
 }
 
-/// Whether a text was compared, and is equal; a thread with several transcripts restores only one of them.
+/// Whether a text was compared, and is equal; of a thread with several transcripts only the longest is compared.
 fn is_equal(wire: &mut Wire, row: &Value, folder: &Path) -> anyhow::Result<bool> {
     let path = Path::new(row["path"].as_str().context("a row without a path")?);
     if path.extension().is_none_or(|end| end != "jsonl") {
         return Ok(false);
     }
-    let to = folder.join("restored.jsonl");
+    let to =
+        folder.join(format!("restored-{}.jsonl", row["thread_id"].as_str().unwrap_or_default()));
     let restored =
         wire.call("archive/restore", &json!({ "thread_id": row["thread_id"], "to": to }))?;
     let (text, transcript) = (fs::read(&to)?, fs::read(path)?);
     fs::remove_file(&to)?;
-    if restored["bytes"] != row["bytes"] {
+    if restored["files"][0]["bytes"] != row["bytes"] {
         return Ok(false);
     }
     // A torn last line is not archived before it is complete.

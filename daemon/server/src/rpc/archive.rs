@@ -7,7 +7,7 @@ use longhaul_protocol::archive as wire;
 
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
-use crate::service::archive::{ArchiveKeeper, ArchiveWork, ArchivedThread};
+use crate::service::archive::{ArchiveKeeper, ArchiveWork, ArchivedThread, RestoredFile};
 
 pub(super) fn register(table: &mut Table, keeper: &Arc<ArchiveKeeper>) -> Result<(), TableError> {
     let mut on = table.of(keeper);
@@ -122,11 +122,14 @@ async fn restore(
     let restored = keeper.restore(&params.thread_id, params.to.map(PathBuf::from)).await?;
     Ok(wire::RestoreResult {
         thread_id: restored.thread_id,
-        path: restored.path.display().to_string(),
-        bytes: restored.bytes,
+        files: restored.files.into_iter().map(restored_file).collect(),
         redacted: restored.is_redacted,
         command: restored.command,
     })
+}
+
+fn restored_file(file: RestoredFile) -> wire::RestoredFile {
+    wire::RestoredFile { path: file.path.display().to_string(), bytes: file.bytes }
 }
 
 async fn forget(

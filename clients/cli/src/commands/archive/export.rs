@@ -14,7 +14,7 @@ use crate::style::{Style, bytes, counted};
 
 /// Export all archived threads to a folder, in the format of their agents
 ///
-/// Writes SOURCE/THREAD.jsonl for each. Existing files are skipped, so an interrupted export can be resumed; so are threads
+/// Writes SOURCE/THREAD.jsonl for each, and THREAD.2.jsonl for a second transcript of a thread. Existing files are skipped, so an interrupted export can be resumed; so are threads
 /// that are evicted or forgotten meanwhile. The exit code is 1 if a thread could not be written because it is damaged.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
     let mut page = ExportPage { folder: folder.clone(), ..ExportPage::default() };
     let mut last = String::new();
     for thread in list::all(&client, args.gone).await? {
-        // Of several transcripts of a thread the daemon returns the longest.
+        // The daemon writes all transcripts of a thread.
         if std::mem::replace(&mut last, thread.thread_id.clone()) == thread.thread_id {
             continue;
         }
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
         match client.call::<Restore>(params).await {
             Ok(written) => {
                 page.threads += 1;
-                page.bytes += written.bytes;
+                page.bytes += written.files.iter().map(|file| file.bytes).sum::<u64>();
             }
             Err(ClientError::Refused(error)) if error.kind() == ErrorKind::FileExists => {
                 page.skipped += 1;

@@ -1,15 +1,16 @@
 //! `longhaul archive restore`.
 
 use clap::Args;
-use longhaul_protocol::archive::{Restore, RestoreParams, RestoreResult};
+use longhaul_protocol::archive::{Restore, RestoreParams, RestoreResult, RestoredFile};
 
 use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes};
 
-/// Restore an archived transcript to its agent's folder, or to a file
+/// Restore an archived thread to its agent's folder, or to a file
 ///
-/// The agent can then resume the thread. An existing file is never overwritten.
+/// The agent can then resume the thread. An existing file is never overwritten. A thread that Codex went back in has several
+/// transcripts; with --to thread.jsonl the shorter ones are written to thread.2.jsonl and so on.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,6 +44,10 @@ impl Page for RestoreResult {
             true => String::new(),
             false => format!("resume it: {}\n", style.bold(&self.command.join(" "))),
         };
-        format!("Written: {} ({})\n{redacted}{resume}", style.path(&self.path), bytes(self.bytes))
+        let row = |file: &RestoredFile| {
+            format!("Written: {} ({})\n", style.path(&file.path), bytes(file.bytes))
+        };
+        let files: String = self.files.iter().map(row).collect();
+        format!("{files}{redacted}{resume}")
     }
 }

@@ -56,11 +56,12 @@ impl Life {
             Ok(restored) => {
                 assert!(forgotten != ForgetState::Yes, "{thread_id} was forgotten, and restored");
                 let (_, whole) = &texts[0];
-                let text = fs::read(&restored.path).unwrap();
+                let path = &restored.files[0].path;
+                let text = fs::read(path).unwrap();
                 assert!(text == *whole, "{thread_id}: restored is another text than archived");
                 match to {
                     Some(to) => fs::remove_file(to).unwrap(),
-                    None => self.give_back(at, &restored.path, restored.is_redacted),
+                    None => self.give_back(at, path, restored.is_redacted),
                 }
             }
             Err(ServiceError::NotArchived(_)) => {

@@ -1,9 +1,10 @@
-//! Restores an archived text to its agent's folder, or to another path.
+//! Restores the archived texts of a thread to its agent's folder, or to another path.
 
+use std::collections::HashSet;
 use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_core::rollout::source::Layout;
 use longhaul_store::{ArchiveIndex, ArchivedTranscript};
@@ -18,23 +19,29 @@ use crate::service::error::ServiceError;
 const COPY_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
-pub struct RestoredFile {
+pub struct RestoredThread {
     pub thread_id: String,
-    pub path: PathBuf,
-    pub bytes: u64,
-    /// Whether the text was redacted before it was archived.
+    /// The longest one first.
+    pub files: Vec<RestoredFile>,
+    /// Whether a text was redacted before it was archived.
     pub is_redacted: bool,
-    /// Resumes the thread, if the file is back in its agent's folder.
+    /// Resumes the thread, if its files are back in its agent's folder.
     pub command: Vec<String>,
 }
 
+#[derive(Debug)]
+pub struct RestoredFile {
+    pub path: PathBuf,
+    pub bytes: u64,
+}
+
 impl ArchiveKeeper {
-    /// Writes the text of a thread to its agent's folder, or to `to`; never over an existing file.
+    /// Writes the texts of a thread to its agent's folder, or to `to` and beside it; never over an existing file.
     pub async fn restore(
         &self,
         thread_id: &str,
         to: Option<PathBuf>,
-    ) -> Result<RestoredFile, ServiceError> {
+    ) -> Result<RestoredThread, ServiceError> {
         let index = self.index()?;
         let thread_id = self.complete_id(&index, thread_id).await?;
         // A thread that is forgotten or evicted now is written before that, or not at all.
@@ -50,33 +57,91 @@ async fn restore(
     index: &ArchiveIndex,
     thread_id: &str,
     to: Option<PathBuf>,
-) -> Result<RestoredFile, ServiceError> {
+) -> Result<RestoredThread, ServiceError> {
+    let texts = current(index.transcripts.of_thread(thread_id).await?);
+    let Some(longest) = texts.first().cloned() else {
+        return Err(ServiceError::NotArchived(thread_id.to_owned()));
+    };
     let is_in_place = to.is_none();
-    let mut texts = index.transcripts.of_thread(thread_id).await?;
-    // A thread has several transcripts if Codex went back in it.
-    let missing = texts.iter().position(|row| is_in_place && row.generation >= 0 && is_gone(row));
-    let row = match texts.is_empty() {
-        true => return Err(ServiceError::NotArchived(thread_id.to_owned())),
-        false => texts.swap_remove(missing.unwrap_or(0)),
-    };
-    let path = match to {
+    let mut targets = match to {
         Some(to) if !to.is_absolute() => return Err(invalid("must be an absolute path")),
-        Some(to) => to,
-        None => agents_path(&row)?,
+        Some(to) => numbered(&to, texts)?,
+        None => in_place(texts)?,
     };
-    let text = Arc::new(shared.archive.text(index, row.clone()).await?);
-    let (target, of) = (path.clone(), row.clone());
-    tokio::task::spawn_blocking(move || write(&target, &text, &of)).await??;
+    let mut files = Vec::new();
+    let mut is_redacted = false;
+    // The first one last: where it exists, all exist.
+    while let Some((path, row)) = targets.pop() {
+        is_redacted |= row.is_redacted;
+        let bytes = row.text_bytes;
+        if targets.is_empty() || !is_written(&path, &row) {
+            let text = Arc::new(shared.archive.text(index, row.clone()).await?);
+            let (target, of) = (path.clone(), row.clone());
+            tokio::task::spawn_blocking(move || write(&target, &text, &of)).await??;
+        }
+        if is_in_place {
+            shared.hints.hint(&row.path);
+        }
+        files.push(RestoredFile { path, bytes });
+    }
+    files.reverse();
     let mut command: Vec<String> = Vec::new();
     if is_in_place {
-        shared.hints.hint(&row.path);
-        command.extend(row.source.spec().resume.iter().map(|word| (*word).to_owned()));
+        command.extend(longest.source.spec().resume.iter().map(|word| (*word).to_owned()));
         if !command.is_empty() {
-            command.push(row.thread_id.clone());
+            command.push(longest.thread_id.clone());
         }
     }
-    let ArchivedTranscript { thread_id, text_bytes: bytes, is_redacted, .. } = row;
-    Ok(RestoredFile { thread_id, path, bytes, is_redacted, command })
+    Ok(RestoredThread { thread_id: longest.thread_id, files, is_redacted, command })
+}
+
+/// The newest text of each transcript: a thread has several transcripts if Codex went back in it. A thread of which only
+/// replaced texts are left has the newest of those.
+fn current(mut texts: Vec<ArchivedTranscript>) -> Vec<ArchivedTranscript> {
+    if texts.iter().all(|row| row.generation < 0) {
+        texts.truncate(1);
+        return texts;
+    }
+    texts.retain(|row| row.generation >= 0);
+    let mut paths = HashSet::new();
+    texts.retain(|row| paths.insert(uncompressed(row).to_owned()));
+    texts
+}
+
+/// Where the agent looks for the transcripts that are missing.
+fn in_place(
+    mut texts: Vec<ArchivedTranscript>,
+) -> Result<Vec<(PathBuf, ArchivedTranscript)>, ServiceError> {
+    if texts.iter().any(is_gone) {
+        texts.retain(is_gone);
+    }
+    texts.into_iter().map(|row| Ok((agents_path(&row)?, row))).collect()
+}
+
+/// The longest text at `to`, the others at `NAME.2.jsonl`, `NAME.3.jsonl` and so on.
+fn numbered(
+    to: &Path,
+    texts: Vec<ArchivedTranscript>,
+) -> Result<Vec<(PathBuf, ArchivedTranscript)>, ServiceError> {
+    if to.symlink_metadata().is_ok() {
+        return Err(ServiceError::FileExists(to.display().to_string()));
+    }
+    let path = |number: usize| match (number, to.extension()) {
+        (1, _) => to.to_path_buf(),
+        (_, Some(end)) => to.with_extension(format!("{number}.{}", end.display())),
+        (_, None) => to.with_extension(number.to_string()),
+    };
+    Ok(texts.into_iter().enumerate().map(|(index, row)| (path(index + 1), row)).collect())
+}
+
+/// Whether an interrupted call wrote this file.
+fn is_written(path: &Path, row: &ArchivedTranscript) -> bool {
+    let Ok(found) = path.symlink_metadata() else { return false };
+    found.is_file() && found.len() == row.text_bytes && found.modified().ok() == Some(updated(row))
+}
+
+fn updated(row: &ArchivedTranscript) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(row.updated_ms).unwrap_or(0))
 }
 
 fn invalid(reason: &str) -> ServiceError {
@@ -135,8 +200,7 @@ fn write(
         if bytes != row.text_bytes {
             return Err(io::Error::new(ErrorKind::InvalidData, "a part of the text is missing"));
         }
-        let updated_ms = u64::try_from(row.updated_ms).unwrap_or(0);
-        file.set_modified(UNIX_EPOCH + Duration::from_millis(updated_ms))
+        file.set_modified(updated(row))
     })
     .map_err(failed)
 }

@@ -216,13 +216,18 @@ impl Briefing {
             printed: run.printed,
             place: &place,
         };
-        let action = self.actions.iter_mut().rev().find(|action| action.call_id == run.call_id);
-        if let Some(action) = action {
-            let is_silent = run.is_look && run.printed.trim().is_empty();
-            let nothing = if is_silent { ", printed nothing" } else { "" };
-            action.text.push_str(&format!(" → {}{nothing}", outcome::of_line(&finished)));
-        }
+        let is_silent = run.is_look && run.printed.trim().is_empty();
+        let nothing = if is_silent { ", printed nothing" } else { "" };
+        self.end_action(run.call_id, &format!("{}{nothing}", outcome::of_line(&finished)));
         self.commands.finish(&finished);
+    }
+
+    /// Adds its outcome to a recent call.
+    pub(super) fn end_action(&mut self, call_id: &str, outcome: &str) {
+        let mut recent = self.actions.iter_mut().rev();
+        if let Some(action) = recent.find(|action| action.call_id == call_id) {
+            action.text.push_str(&format!(" → {outcome}"));
+        }
     }
 
     /// Records the result of a patch. A patch that did not apply counts as a failure until its files are

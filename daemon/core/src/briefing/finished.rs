@@ -62,9 +62,17 @@ fn targets(command: &shell::Command) -> Vec<&str> {
     plain.map(|(word, _)| word).collect()
 }
 
-/// Whether a line runs a git subcommand, with any options before it.
+/// Whether a line runs a git subcommand, with any options before it, and not only to see what it would do.
 pub(super) fn has_git(line: &str, verb: &str) -> bool {
-    line.contains("git")
-        && line.contains(verb)
-        && shell::commands(line).iter().any(|command| shell::purpose(command) == ["git", verb])
+    let is_it = |command: &shell::Command| {
+        let mut options = command.words.iter().map(String::as_str);
+        let is_rehearsal = options.any(|word| match word {
+            "--dry-run" | "--help" | "-h" => true,
+            // For a commit it skips the hooks.
+            "-n" => verb == "push",
+            _ => false,
+        });
+        !is_rehearsal && shell::purpose(command) == ["git", verb]
+    };
+    line.contains("git") && line.contains(verb) && shell::commands(line).iter().any(is_it)
 }

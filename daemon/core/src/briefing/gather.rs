@@ -52,9 +52,8 @@ const EDITED_WEIGHT: f64 = 0.6;
 const FIRST_STEP: f64 = 0.85;
 const LAST_STEP: f64 = 1.25;
 
-/// Weight factors of the step of a workflow that was read last, and of earlier ones.
+/// Weight factor of the part of a workflow that was read last.
 const CURRENT_STEP: f64 = 1.6;
-const DONE_STEP: f64 = 0.5;
 
 /// Maximum bytes of a line in a small view, where two short lines say more than one long line.
 const SMALL_LINE_BYTES: usize = 320;
@@ -371,12 +370,8 @@ impl<'a> Builder<'a> {
         let Some(newest) = read.max_by_key(|quote| quote.order).map(|it| it.group.clone()) else {
             return;
         };
-        for quote in self.candidates[first..].iter_mut().filter(|quote| of_workflow(&quote.group)) {
-            quote.weight *= match () {
-                () if quote.group == newest => CURRENT_STEP,
-                () if documents::is_step(&quote.group) => DONE_STEP,
-                () => 1.0,
-            };
+        for quote in self.candidates[first..].iter_mut().filter(|quote| quote.group == newest) {
+            quote.weight *= CURRENT_STEP;
         }
     }
 

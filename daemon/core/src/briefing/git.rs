@@ -1,5 +1,6 @@
 //! State from git output: the branch, the commits with the newest last, uncommitted files.
 
+mod log;
 mod uncommitted;
 
 use std::borrow::Cow;
@@ -14,6 +15,8 @@ use crate::rollout::shell;
 use crate::step::CommandOutcome;
 use crate::text;
 
+pub(super) use log::is_log_line;
+use log::{commit_of, lists_all, names_another, prints_log};
 pub(super) use uncommitted::{UNCOMMITTED, first_of_listed};
 
 const LINES_MAX: usize = 24;
@@ -92,6 +95,10 @@ impl GitState {
                 ref_update(bare).and_then(|line| self.remote_update(run, line))
             {
                 self.add(run, moved, false);
+            } else if let Some(branch) =
+                bare.strip_prefix("- [deleted]").filter(|_| has_git(run.command, "push"))
+            {
+                self.add(run, format!("deleted on the remote: {}", branch.trim()), false);
             } else if let Some(branch) = bare.strip_prefix("Deleted branch ") {
                 self.add(run, format!("deleted: local branch {branch}"), false);
             } else if let Some(commit) = bare.strip_prefix("HEAD is now at ") {
@@ -116,10 +123,18 @@ impl GitState {
             self.drop_here(run, is_branch_state);
             self.add(run, format!("On branch {branch}"), false);
         }
-        // A log starts with the newest commit; here the newest comes last. A log of a path, branch or file
-        // does not show the current commit.
+        self.add_listed(run, listed);
+        self.note_uncommitted(run);
+    }
+
+    /// Adds a list of commits. A log starts with the newest one; here the newest comes last. A log of a path, branch
+    /// or file does not show the current commit.
+    fn add_listed(&mut self, run: &FinishedCommand<'_>, mut listed: Vec<&str>) {
         let is_of_all = lists_all(run.command);
-        if !is_of_all && (self.head(run.place).is_some() || run.command.contains(" -- ")) {
+        let is_of_another = || names_another(run.command, self.branch_in(run.place));
+        if !is_of_all
+            && (self.head(run.place).is_some() || run.command.contains(" -- ") || is_of_another())
+        {
             listed.clear();
         }
         let last = listed.len().saturating_sub(1);
@@ -128,7 +143,6 @@ impl GitState {
             self.add(run, text::one_line_cut(line, 160), is_head);
             self.keep_order(line, listed.get(..last - index).unwrap_or_default());
         }
-        self.note_uncommitted(run);
     }
 
     /// Drops the lines that the command invalidates: a reset or rebase those of the branch's commits, an amend
@@ -427,48 +441,6 @@ fn looks_at_all(script: &str) -> bool {
         let next = words.find(|word| !word.starts_with('-') && !word.contains('>'));
         next.is_none_or(|word| !word.contains(['.', '/']))
     })
-}
-
-/// Whether a line of commands lists commits: the offsets that `od` prints look like ids.
-fn prints_log(script: &str) -> bool {
-    let names = |words: &&str| script.contains(*words);
-    ["git log", "git show", "git reflog", "git rev-list", "git cherry", "--oneline"]
-        .iter()
-        .any(names)
-}
-
-/// Whether a log starts with the checked-out commit: it names no file, branch or author.
-fn lists_all(script: &str) -> bool {
-    let parts = shell::parts(script).into_iter().map(|part| part.text);
-    let mut logs = parts.filter_map(|part| part.strip_prefix("git log"));
-    logs.next_back().is_some_and(|options| {
-        options.split_whitespace().all(|word| {
-            let is_count = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-            is_count
-                || word.ends_with("..HEAD")
-                || ["-n", "--oneline", "--decorate", "--graph", "HEAD", "2>/dev/null"]
-                    .contains(&word)
-        })
-    })
-}
-
-/// Id and subject of `[main 1926682b] feat: …` or `1926682b feat: …`.
-fn commit_of(line: &str) -> Option<(&str, &str)> {
-    match line.strip_prefix('[') {
-        Some(rest) => {
-            let (place, subject) = rest.split_once("] ")?;
-            Some((place.rsplit(' ').next()?, subject))
-        }
-        None => is_log_line(line).then(|| line.split_once(' ')).flatten(),
-    }
-}
-
-/// `1926682b feat: …`
-pub(super) fn is_log_line(line: &str) -> bool {
-    let Some((id, words)) = line.split_once(' ') else { return false };
-    (7..=12).contains(&id.len())
-        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && words.len() > 8
 }
 
 #[cfg(test)]

@@ -165,14 +165,17 @@ pub(super) fn level_of(line: &str) -> usize {
     }
 }
 
-/// Maximum bytes of a heading, with the section before it, and of what it is cut from.
+/// Maximum bytes of a heading, with the section before it, and of what it is cut from. A heading alone, such as the
+/// sentence before a list, may be longer: its object is often its end.
 const LABEL_BYTES: usize = 200;
 const HEADING_BYTES: usize = 80;
+const HEADING_ALONE_BYTES: usize = 150;
 
-/// `Section › Heading`, of at most [`HEADING_BYTES`].
+/// `Section › Heading`, of at most [`HEADING_ALONE_BYTES`].
 pub(super) fn below_section(section: &str, heading: &str) -> String {
-    if section.is_empty() || heading.is_empty() {
-        return text::cut_words(heading, HEADING_BYTES).into_owned();
+    let heading = text::cut_middle(heading, HEADING_ALONE_BYTES);
+    if section.is_empty() || heading.is_empty() || heading.len() > HEADING_BYTES {
+        return heading.into_owned();
     }
     let section =
         text::cut_words(section, (HEADING_BYTES - 5).saturating_sub(heading.len()).max(24));

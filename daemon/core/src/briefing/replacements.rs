@@ -3,17 +3,21 @@
 use rustc_hash::FxHashSet;
 
 use super::file_edit::FileEdit;
+use super::lines::item_of;
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
 
-/// Edits that remove more lines are described by their added lines; pure removals are quoted up to
-/// `REMOVED_MAX` lines.
+/// Edits that remove more lines are described by their added lines. Of more than `REMOVED_MAX` lines without a
+/// successor the first one is quoted.
 const LINES_MAX: usize = 16;
 const REMOVED_MAX: usize = 4;
 
 /// Maximum bytes quoted of replaced text, and of a removed line.
 const WAS_BYTES: usize = 90;
 const REMOVED_BYTES: usize = 140;
+
+/// Maximum bytes of replaced words for which the whole line is quoted.
+const FRAGMENT_BYTES: usize = 8;
 
 /// Minimum percentage of the shorter line that two versions of a line share.
 const COMMON_PERCENT: usize = 34;
@@ -35,7 +39,10 @@ const REMOVED: &str = "removed: ";
 #[derive(Default)]
 pub(super) struct Replacements<'a> {
     pairs: Vec<(&'a str, &'a str)>,
+    /// Lines without a successor, if the edit removed more than it added.
     removed: Vec<&'a str>,
+    /// Number of further ones.
+    more: usize,
 }
 
 impl<'a> Replacements<'a> {
@@ -53,34 +60,62 @@ impl<'a> Replacements<'a> {
         if removed.is_empty() || removed.len() > LINES_MAX {
             return Self::default();
         }
-        if added.is_empty() {
-            let removed = if removed.len() > REMOVED_MAX { Vec::new() } else { removed };
-            return Self { pairs: Vec::new(), removed };
-        }
         if added.len() == removed.len() {
             let pairs = added
                 .into_iter()
                 .zip(removed)
                 .filter(|(new, old)| are_versions(new, old, COMMON_PERCENT));
-            return Self { pairs: pairs.collect(), removed: Vec::new() };
+            return Self { pairs: pairs.collect(), ..Self::default() };
         }
         let mut pairs = in_order(&added, &removed);
+        let mut lost = Vec::new();
+        if added.len() < removed.len() {
+            let is_paired = |old: &str| pairs.iter().any(|(_, paired)| *paired == old);
+            lost.extend(removed.iter().copied().filter(|old| !is_paired(old)));
+        }
+        let more = if lost.len() > REMOVED_MAX { lost.len() - 1 } else { 0 };
+        lost.truncate(lost.len() - more);
         pairs.retain(|(new, old)| !is_split(new, old, &added));
-        Self { pairs, removed: Vec::new() }
+        Self { pairs, removed: lost, more }
     }
 
-    /// ` (was: OLD)` for a text that contains a replacing line, with the words that differ.
+    /// ` (was: OLD)` for a text that ends with a replacing line, with the words that differ.
     pub(super) fn was(&self, text: &str) -> Option<String> {
-        let (new, old) = self.pairs.iter().find(|(new, _)| text.contains(new))?;
-        let was = text::one_line_cut(&differing(old, new), WAS_BYTES);
-        (!was.is_empty()).then(|| format!("{WAS}{was})"))
+        let (new, old) = self.pairs.iter().find(|(new, _)| text.ends_with(new))?;
+        let was = differing(old, new);
+        if was.is_empty() || without_marks(old) == without_marks(new) {
+            return None;
+        }
+        // A fragment says nothing without its line.
+        let is_fragment = was.len() < FRAGMENT_BYTES || !is_balanced(&was);
+        let was = if is_fragment { item_of(old).unwrap_or(old) } else { was.as_str() };
+        Some(format!("{WAS}{})", text::one_line_cut(was, WAS_BYTES)))
     }
 
     pub(super) fn removed(&self) -> impl Iterator<Item = String> {
+        let more = match self.more {
+            0 => String::new(),
+            1 => " […] and 1 more line".to_owned(),
+            more => format!(" […] and {more} more lines"),
+        };
         self.removed
             .iter()
-            .map(|line| format!("{REMOVED}{}", text::one_line_cut(line, REMOVED_BYTES)))
+            .map(move |line| format!("{REMOVED}{}{more}", text::one_line_cut(line, REMOVED_BYTES)))
     }
+}
+
+/// A line without what changes when another line comes or goes: its number, and the sign that separates it.
+fn without_marks(line: &str) -> &str {
+    let line = item_of(line).unwrap_or(line);
+    let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    unnumbered.trim_start_matches(['.', ')']).trim_end_matches([',', ';', '.'])
+}
+
+fn is_balanced(text: &str) -> bool {
+    let count = |sign: char| text.matches(sign).count();
+    [('(', ')'), ('[', ']'), ('{', '}'), ('<', '>')].iter().all(|(a, b)| count(*a) == count(*b))
+        && count('"') % 2 == 0
+        && count('`') % 2 == 0
 }
 
 /// The quoted text, verbatim from the file.
@@ -101,7 +136,8 @@ pub(super) struct RemovedLine<'a>(&'a str);
 
 impl RemovedLine<'_> {
     pub(super) fn is_of(&self, line: &str) -> bool {
-        self.0 == text::one_line_cut(line, REMOVED_BYTES)
+        let quoted = self.0.split(" […] and ").next().unwrap_or(self.0);
+        quoted == text::one_line_cut(line, REMOVED_BYTES)
     }
 }
 
@@ -181,10 +217,21 @@ mod tests {
                 "Work follows `/specs/<name>/` always.",
                 Some(" (was: `/specs/[name]/`)"),
             ),
-            ("- limit: 10 items a page", "- limit: 20 items a page", Some(" (was: 10)")),
+            (
+                "- limit: 10 items a page",
+                "- limit: 20 items a page",
+                Some(" (was: limit: 10 items a page)"),
+            ),
+            (
+                "Covered: FR23-FR27 (but FR30, FR31) at last",
+                "Covered: FR23-FR27 (but FR28, FR29) at last",
+                Some(" (was: Covered: FR23-FR27 (but FR30, FR31) at last)"),
+            ),
+            ("\"telemetry\": false", "\"telemetry\": false,", None),
+            ("2. Mark the importer.", "3. Mark the importer.", None),
             ("The lexer reads bytes", "The lexer reads bytes and tabs", None),
             ("Nothing of this stays.", "All is written from anew, here.", None),
-            ("naïve ünïts of lines", "naïve ïtems of lines", Some(" (was: ünïts)")),
+            ("naïve ünïts of lines", "naïve ïtems of lines", Some(" (was: naïve ünïts of lines)")),
         ] {
             let edit = edit(old, new);
             assert_eq!(Replacements::of(&edit).was(new).as_deref(), expected, "{old}");
@@ -199,7 +246,7 @@ mod tests {
         let replaced = Replacements::of(&edit);
         let was: Vec<Option<String>> = added.lines().map(|line| replaced.was(line)).collect();
         assert_eq!(was[1].as_deref(), Some(" (was: (OPTIONAL))"));
-        assert_eq!(was[3].as_deref(), Some(" (was: Tune)"));
+        assert_eq!(was[3].as_deref(), Some(" (was: [ ] T002 Tune the table of grammars)"));
         assert!(was[0].is_none() && was[2].is_none());
     }
 
@@ -221,6 +268,29 @@ mod tests {
         assert_eq!(lines, ["removed: The old rule of the lexer"]);
         assert!(removed(&lines[0]).is_some_and(|line| line.is_of("The old rule of the lexer")));
         let many: String = (0..9).map(|n| format!("old line number {n}\n")).collect();
-        assert_eq!(Replacements::of(&edit(&many, "")).removed().count(), 0);
+        let edit = edit(&many, "");
+        let lines: Vec<String> = Replacements::of(&edit).removed().collect();
+        assert_eq!(lines, ["removed: old line number 0 […] and 8 more lines"]);
+        assert!(removed(&lines[0]).is_some_and(|line| line.is_of("old line number 0")));
+    }
+
+    #[test]
+    fn what_an_edit_took_out_is_quoted_beside_what_it_changed() {
+        let before = "\"telemetry\": false,\n\"options\": {\n  \"remote\": \"origin\"\n}";
+        let edit_of_both = edit(before, "\"telemetry\": false");
+        let replaced = Replacements::of(&edit_of_both);
+        let removed: Vec<String> = replaced.removed().collect();
+        assert_eq!(removed, ["removed: \"options\": {", "removed: \"remote\": \"origin\""]);
+        assert_eq!(replaced.was("\"telemetry\": false"), None);
+        let more_added = edit("The old rule of the lexer", "The first new one.\nAnother new one.");
+        assert_eq!(Replacements::of(&more_added).removed().count(), 0);
+    }
+
+    #[test]
+    fn a_text_that_goes_on_does_not_say_what_one_of_its_lines_was() {
+        let edit = edit("The lexer reads whole words.", "The lexer reads single bytes.");
+        let replaced = Replacements::of(&edit);
+        assert!(replaced.was("The lexer reads single bytes.").is_some());
+        assert_eq!(replaced.was("The lexer reads single bytes. The parser is as it was."), None);
     }
 }

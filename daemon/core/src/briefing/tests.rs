@@ -335,6 +335,16 @@ fn a_patch_that_did_not_apply_is_shown_until_its_file_is_edited() {
 }
 
 #[test]
+fn the_sentence_before_a_list_is_a_heading_with_its_end() {
+    let lead = "I moved the settings that the new importer needs from the shared file into the private override of";
+    let mut briefing = thread();
+    briefing
+        .hold_words(11, &format!("{lead} settings.local.json:\n- the remote of the checkpoints\n"));
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains(&format!("{lead} settings.local.json:")), "{text}");
+}
+
+#[test]
 fn a_growing_document_is_shown_by_its_outline() {
     let mut briefing = thread();
     for story in 1..12 {

@@ -122,8 +122,11 @@ fn read_envelope(output: &str) -> ToolOutput<'_> {
     answer
 }
 
-/// Removes the line in which Codex states the length of an output that it cut.
+/// Removes the lines in which Codex states the length of an output that it cut.
 fn without_line_count(text: &str) -> &str {
+    let warned =
+        text.strip_prefix("Warning: truncated output (").and_then(|it| it.split_once('\n'));
+    let text = warned.map_or(text, |(_, rest)| rest);
     let rest = text.strip_prefix("Total output lines: ").and_then(|rest| rest.split_once("\n\n"));
     match rest {
         Some((count, rest)) if count.bytes().all(|byte| byte.is_ascii_digit()) => rest,
@@ -395,6 +398,11 @@ mod tests {
             ("Exit code: -1\nOutput:\nx", Some(-1), "x"),
             ("Exit code: 3 (timed out)\nOutput:\nx", Some(3), "x"),
             ("Exit code: 0\nOutput:\nTotal output lines: 120\n\na", Some(0), "a"),
+            (
+                "Exit code: 0\nOutput:\nWarning: truncated output (original token count: 9)\nTotal output lines: 120\n\na",
+                Some(0),
+                "a",
+            ),
             (
                 "Exit code: 0\nOutput:\nTotal output lines: few\n\na",
                 Some(0),

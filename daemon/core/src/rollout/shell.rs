@@ -21,7 +21,10 @@ pub use gist::gist;
 pub use parse::commands;
 pub use parts::{CommandPart, lists, parts, parts_run};
 pub use places::{FileUse, uses_of};
-pub use programs::{fetches, is_fetcher, is_fetcher_by_name, is_shell, program_name, takes_script};
+pub use programs::{
+    fetches, is_fetcher, is_fetcher_by_name, is_shell, prints_only_files, program_name,
+    takes_script,
+};
 pub use read_only::is_read_only;
 pub use scan::Joint;
 pub use substitutions::{Substitutions, without_substitutions};
@@ -204,12 +207,40 @@ fn below_drive(word: &str) -> &str {
     }
 }
 
-/// The arguments without a first one that is a pattern or a program rather than a file.
+/// Options of a search whose value is the next word.
+const SEARCH_VALUED: &[&str] = &[
+    "-A",
+    "-B",
+    "-C",
+    "-e",
+    "-f",
+    "-g",
+    "-m",
+    "-t",
+    "-T",
+    "--after-context",
+    "--before-context",
+    "--context",
+    "--glob",
+    "--iglob",
+    "--max-count",
+    "--max-depth",
+    "--regexp",
+    "--type",
+    "--type-not",
+];
+
+/// The arguments without those that are a pattern, a program or the value of an option rather than a file.
 fn operands<'a>(program: &str, arguments: &[&'a str]) -> Vec<&'a str> {
-    let takes_pattern = matches!(program, "sed" | "awk" | "jq" | "grep" | "rg" | "ag")
+    let is_search = matches!(program, "grep" | "rg" | "ag");
+    let takes_pattern = (is_search || matches!(program, "sed" | "awk" | "jq"))
         && !arguments.iter().any(|a| matches!(*a, "-e" | "-f" | "--files" | "--regexp"));
-    let mut operands: Vec<&str> = arguments.to_vec();
-    if takes_pattern && let Some(at) = arguments.iter().position(|a| !a.starts_with('-')) {
+    let mut is_value = false;
+    let is_plain = |word: &&&str| {
+        !std::mem::replace(&mut is_value, is_search && SEARCH_VALUED.contains(*word))
+    };
+    let mut operands: Vec<&str> = arguments.iter().filter(is_plain).copied().collect();
+    if takes_pattern && let Some(at) = operands.iter().position(|a| !a.starts_with('-')) {
         operands.remove(at);
     }
     operands

@@ -266,7 +266,9 @@ impl NewCall {
         let trimmed = script.text.trim();
         let is_line =
             !trimmed.contains('\n') && (4..=limits::COMMAND_BYTES).contains(&trimmed.len());
-        let mut reads = script.uses.iter().filter(|it| it.used == Use::Read);
+        // What the script prints is the file only if nothing else prints.
+        let is_quiet = shell::prints_only_files(&script.commands);
+        let mut reads = script.uses.iter().filter(|it| it.used == Use::Read && is_quiet);
         let (first, second) = (reads.next(), reads.next());
         self.call.what = text::one_line_cut(&script.text, limits::COMMAND_BYTES / 2);
         self.call.work = Work::Script {

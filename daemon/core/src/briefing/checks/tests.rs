@@ -15,6 +15,23 @@ fn options_before_a_git_subcommand_do_not_hide_it() {
 }
 
 #[test]
+fn a_rehearsal_pushes_and_commits_nothing() {
+    for command in [
+        "git push --dry-run origin main",
+        "git push -n",
+        "git commit --dry-run -m x",
+        "git push --help",
+    ] {
+        let mut commands = Commands::default();
+        commands.finish(&run(command, 0, "To ../app.git\n   95a01a3..4e480f9  main -> main"));
+        assert!(!commands.census.pushes && !commands.census.commits, "{command}");
+        let lines: Vec<&str> = commands.git.lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(lines, [""; 0], "{command}");
+    }
+    assert!(has_git("git commit -n -m x", "commit"), "it only skips the hooks");
+}
+
+#[test]
 fn another_command_of_the_same_program_does_not_fix_a_failure() {
     for (later, is_repaired) in
         [("git add .", false), ("git push --force-with-lease origin", true), ("git push", true)]

@@ -24,6 +24,9 @@ const WARNING_OUTPUTS_MAX: usize = 6;
 const SKILLS_MAX: usize = 8;
 const SKILL_BYTES: usize = 120;
 
+/// Maximum bytes of the command above its output.
+const OUTPUT_COMMAND_BYTES: usize = 150;
+
 /// Maximum bytes of a running command's output.
 const RUNNING_BYTES: usize = 400;
 
@@ -130,7 +133,8 @@ impl Briefing {
         printed: &str,
         folder: Option<&str>,
     ) {
-        let cut = lines::tidy(what, folder, 120);
+        let what = lines::tidy(what, folder, SCRIPT_BYTES);
+        let cut = text::cut_middle(&what, OUTPUT_COMMAND_BYTES).into_owned();
         if !printed.trim().is_empty() {
             self.outputs.retain(|output| output.what != cut);
         }

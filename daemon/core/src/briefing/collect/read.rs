@@ -8,7 +8,7 @@ use super::super::documents::{self, lower_older_entries};
 use super::super::evidence::Line;
 use super::super::kinds::EvidenceKind;
 use super::super::placeholders::unfilled;
-use super::super::spot::Spot;
+use super::super::spot::{Shape, Spot};
 use super::super::{lines, tasks};
 use super::{Briefing, push};
 
@@ -30,6 +30,10 @@ impl Briefing {
         let binds = documents::binds(path, named);
         let is_workflow = documents::is_workflow(path);
         let (turn, rules) = (self.turn, &mut self.rules);
+        if documents::is_step(path) && is_workflow {
+            // The rules of a finished step no longer hold.
+            rules.retain(|rule| rule.group == path || !documents::is_step(&rule.group));
+        }
         let line = |heading: &str, text: String, strength: u16, spot: Spot| {
             let heading = lines::below_section("", heading);
             Line { seq, turn, strength, group: path.to_owned(), heading, text, spot, is_cut: false }
@@ -46,6 +50,10 @@ impl Briefing {
                 let percent = if passage.is_sample { percent / 2 } else { percent };
                 let strength = passage.strength * percent / 100;
                 read.push(line(passage.heading, text, strength, passage.spot));
+                return;
+            }
+            // A workflow's block of code is a text to show the person.
+            if is_workflow && passage.spot.shape == Shape::Code {
                 return;
             }
             lines::each_sentence(passage.text, |sentence| {

@@ -276,3 +276,24 @@ fn a_commit_amended_without_output_is_gone_and_a_dump_of_bytes_is_no_log() {
     assert_eq!(head.as_deref(), Some("ccccccc3 fix: the lexer"));
     assert_eq!(replaced, ["aaaaaaa1"]);
 }
+
+#[test]
+fn a_log_of_another_branch_is_not_this_ones() {
+    let other = ("git log --oneline --max-count=5 origin/notes", "1f65e48 Keep the first note\n");
+    assert_eq!(state(&[other]).0, [""; 0]);
+    for command in ["git log --oneline --max-count=5", "git log -n5 --oneline", "git log -n 5"] {
+        let (lines, head, _) = state(&[(command, "4e480f9 Move the settings\n")]);
+        assert_eq!(lines, ["4e480f9 Move the settings"], "{command}");
+        assert_eq!(head.as_deref(), Some("4e480f9 Move the settings"), "{command}");
+    }
+    let on = ("git status", "On branch lexer\n");
+    let (lines, ..) = state(&[on, ("git log --stat lexer", "4e480f9 Move the settings\n")]);
+    assert_eq!(lines, ["On branch lexer", "4e480f9 Move the settings"]);
+}
+
+#[test]
+fn a_branch_that_was_deleted_on_the_remote_is_listed() {
+    let (lines, ..) =
+        state(&[("git push origin --delete notes", "To ../app.git\n - [deleted]         notes\n")]);
+    assert_eq!(lines, ["deleted on the remote: notes"]);
+}

@@ -76,14 +76,16 @@ fn an_agents_report_in_its_wrapper_is_unescaped() {
 }
 
 #[test]
-fn the_orders_of_a_workflow_are_rules_above_all_those_of_the_step_read_last() {
+fn the_orders_of_a_workflow_are_rules_until_its_next_step_is_read() {
     let mut briefing = thread();
     let step = |part: &str| {
         format!(
-            "# Step\n\n- You MUST read the {part} before you write.\n- Compare each {part} with the plan.\n"
+            "# Step\n\n- You MUST read the {part} before you write.\n- Compare each {part} with the plan.\n\n\
+             ```\nYou MUST choose one of these.\n```\n"
         )
     };
     for (seq, path) in [
+        (19, "_bmad/workflows/check/workflow.md"),
         (20, "_bmad/workflows/check/step-01-find.md"),
         (21, "_bmad/workflows/check/step-02-compare.md"),
         (22, "docs/step-03-notes.md"),
@@ -98,6 +100,9 @@ fn the_orders_of_a_workflow_are_rules_above_all_those_of_the_step_read_last() {
         (weight(kinds::EvidenceKind::Rule), weight(kinds::EvidenceKind::Document))
     };
     let (old, new, other) = (weight("step-01"), weight("step-02"), weight("step-03"));
-    assert!(old.0 > 0.0 && new.0 > old.0 * 2.0 && other.0 == 0.0, "{old:?} {new:?} {other:?}");
+    assert!(old.0 == 0.0 && new.0 > weight("workflow.md").0, "{old:?} {new:?}");
+    assert!(weight("workflow.md").0 > 0.0 && other.0 == 0.0, "{other:?}");
+    let rules = quotes.iter().filter(|it| it.kind == kinds::EvidenceKind::Rule);
+    assert!(!rules.map(|it| &it.text).any(|text| text.contains("MUST choose")), "a text to show");
     assert!(old.1 > 0.0 && new.1 > 0.0 && other.1 > 0.0, "{old:?} {new:?} {other:?}");
 }

@@ -15,7 +15,7 @@ use crate::limits;
 use crate::paths;
 use crate::quote;
 use crate::rollout::shell::{self, Class};
-use crate::text::{cut, cut_chars, one_line};
+use crate::text::{cut, cut_chars, cut_middle, one_line};
 
 /// Maximum bytes of a command.
 const COMMAND_BYTES: usize = 160;
@@ -102,7 +102,8 @@ fn command_line(command: &Command) -> Option<String> {
         words.push_str(&format!(", {}x", command.runs));
     }
     words.push_str(&price_words(command.printed));
-    let line = cut(&done, COMMAND_BYTES);
+    // A command's target is its end.
+    let line = cut_middle(&done, COMMAND_BYTES);
     Some(match words.trim_start_matches(", ") {
         "" => line.into_owned(),
         words => format!("{line} ({words})"),

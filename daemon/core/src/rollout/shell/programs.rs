@@ -1,6 +1,6 @@
 //! Which programs are shells, and which fetch from another machine.
 
-use super::{Command, commands};
+use super::{Command, Use, commands, uses};
 
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "csh", "tcsh"];
 
@@ -97,6 +97,22 @@ fn any_fetches(within: &[Command], depth: u32) -> bool {
         let prints =
             |(program, rest): (&&str, &[&str])| prints_fetched(&program_name(program), rest);
         words.split_first().is_some_and(prints) || depth < DEPTH_MAX && nested()
+    })
+}
+
+/// Words that begin a command which prints nothing, or a line.
+const QUIET: &[&str] = &[
+    "[", "cd", "chmod", "cp", "do", "done", "echo", "else", "export", "fi", "for", "if", "mkdir",
+    "mv", "popd", "printf", "pushd", "pwd", "rm", "set", "sleep", "test", "then", "touch", "true",
+    "while",
+];
+
+/// Whether everything that a script prints comes from the files it reads, apart from a line or two.
+pub fn prints_only_files(commands: &[Command]) -> bool {
+    commands.iter().all(|command| {
+        let Some(program) = command.words.first() else { return true };
+        let reads = || uses(command).iter().any(|(used, _)| *used == Use::Read);
+        command.is_piped || QUIET.contains(&program_name(program).as_str()) || reads()
     })
 }
 

@@ -15,6 +15,9 @@ fn reads_searches_and_writes_are_distinguished() {
     expect("sed -n '1,200p' src/main.rs", &[(Use::Read, "src/main.rs")]);
     expect("nl -ba a/b.py | sed -n '1,40p'", &[(Use::Read, "a/b.py")]);
     expect("cd /w/x && rg 'fn login' src/a", &[(Use::Named, "/w/x"), (Use::Searched, "src/a")]);
+    expect("rg -A 3 name.field -t rust src/a", &[(Use::Searched, "src/a")]);
+    expect("rg --files -g 'help.md' docs/x", &[(Use::Searched, "docs/x")]);
+    expect("grep -e one.two -m 5 src/a.rs", &[(Use::Searched, "src/a.rs")]);
     expect("sed -i 's/a/b/' conf.toml", &[(Use::Written, "conf.toml")]);
     expect("mv old.rs src/new.rs", &[(Use::Removed, "old.rs"), (Use::Written, "src/new.rs")]);
     expect(
@@ -200,5 +203,18 @@ fn commits_are_recognized_inside_scripts_and_by_their_confirmation() {
         ("[build warning] deprecated", false),
     ] {
         assert_eq!(confirms_commit(output), expected, "{output}");
+    }
+}
+
+#[test]
+fn only_files_are_printed_if_nothing_else_speaks() {
+    for (script, expected) in [
+        ("cd sub && test -e a.json && cat a.json", true),
+        ("echo '--- a' && sed -n 1,5p a.rs | head -3", true),
+        ("FOO=1; nl -ba a.rs", true),
+        ("app configure --quiet && jq . a.json && app status", false),
+        ("git status --short; cat a.rs", false),
+    ] {
+        assert_eq!(prints_only_files(&commands(script)), expected, "{script}");
     }
 }

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_store::{ArchiveIndex, ArchivedTranscript, StoreError};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 pub use files::ArchivedFiles;
 pub use forgotten::ForgottenThreads;
@@ -52,11 +52,13 @@ const PACK_EXTENSION: &str = "pack";
 pub struct Archive {
     folder: PathBuf,
     index: watch::Sender<Option<ArchiveIndex>>,
+    deleted: Notify,
 }
 
 impl Archive {
     pub fn new(state_dir: &Path) -> Self {
-        Self { folder: state_dir.join(FOLDER), index: watch::Sender::default() }
+        let (index, deleted) = (watch::Sender::default(), Notify::new());
+        Self { folder: state_dir.join(FOLDER), index, deleted }
     }
 
     pub fn folder(&self) -> &Path {
@@ -72,6 +74,16 @@ impl Archive {
     pub async fn opened(&self) {
         // The sender lives as long as `self`.
         drop(self.index.subscribe().wait_for(Option::is_some).await);
+    }
+
+    /// Tells that texts were deleted: of deleted transcripts, nobody has them any more.
+    pub fn note_deletion(&self) {
+        self.deleted.notify_one();
+    }
+
+    /// Waits for a deletion; an earlier one that nobody waited for counts.
+    pub async fn deletion(&self) {
+        self.deleted.notified().await;
     }
 
     pub fn pack(&self, number: i64) -> PathBuf {

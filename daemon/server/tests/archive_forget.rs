@@ -9,13 +9,14 @@ use longhaul_protocol::archive::{
     ArchiveList, ArchiveListParams, Forget, ForgetParams, Overview, OverviewParams, Restore,
     RestoreParams,
 };
+use longhaul_protocol::daemon::{NoParams, Reload};
 use rustix::process::Signal;
 
 use crate::archive::{
     OTHER, THREAD, archived, folder, listed, long, noticed, packs, restore, says, verify,
 };
 use crate::archive_damage::{flip, remove, spoil, tear};
-use crate::support::{Client, Daemon, Process, eventually};
+use crate::support::{Client, Daemon, Process, eventually, pause, soon};
 
 #[tokio::test]
 async fn a_forgotten_thread_is_also_erased_from_a_damaged_pack() {
@@ -290,4 +291,55 @@ async fn damage_of_the_list_of_forgotten_threads_does_not_disable_the_archive() 
         assert!(listed(&mut client).await.contains(&OTHER.to_owned()));
         home = daemon.stopped().await;
     }
+}
+
+#[tokio::test]
+async fn a_thread_that_was_evicted_before_its_transcript_was_moved_is_not_named_any_more() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 10).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nmax_bytes = 1\n").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    assert!(listed(&mut client).await.is_empty() && says(daemon.home.path(), THREAD));
+    let folder = daemon.home.path().join(".codex/archived_sessions");
+    fs::create_dir_all(&folder).unwrap();
+    let moved = folder.join(path.file_name().unwrap());
+    fs::rename(&path, &moved).unwrap();
+    client.sync_file(&moved).await;
+    archived(&mut client).await;
+    client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
+    assert!(!says(daemon.home.path(), THREAD));
+}
+
+#[tokio::test]
+async fn the_words_of_a_deleted_transcript_are_deleted_once_the_archive_has_no_text_of_it() {
+    for bounds in ["", "[archive]\nmax_bytes = 1\n"] {
+        let home = tempfile::tempdir().unwrap();
+        let path = long(THREAD, "turbine", 10).write(home.path());
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync(THREAD).await;
+        archived(&mut client).await;
+        remove(&path);
+        noticed(&mut client, THREAD).await;
+        indexed(&mut client, true).await;
+        if bounds.is_empty() {
+            client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
+        } else {
+            let file = daemon.home.path().join(".config/longhaul/config.toml");
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, bounds).unwrap();
+            client.call::<Reload>(NoParams {}).await.unwrap();
+        }
+        indexed(&mut client, false).await;
+    }
+}
+
+/// Waits until the search index has items, or until it has none.
+async fn indexed(client: &mut Client, is_any: bool) {
+    let indexing = async {
+        while (client.status().await.search.items > 0) != is_any {
+            pause().await;
+        }
+    };
+    soon("the search index has its turn", indexing).await;
 }

@@ -218,6 +218,32 @@ async fn a_rebuilt_index_deletes_no_thread_for_an_age_that_it_lost() {
     holds(&mut client, &[]).await;
 }
 
+#[tokio::test]
+async fn a_new_database_does_not_add_the_age_of_a_lost_one_to_the_bound() {
+    let home = tempfile::tempdir().unwrap();
+    let config = "[archive]\nmax_age_days = 30\n";
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
+    archived(&mut client).await;
+    days_later(&daemon, 40).await;
+    let mut client = daemon.connect().await;
+    let path = long(THREAD, "turbine", 10).write(daemon.home.path());
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let home = daemon.stopped().await;
+    for end in ["", "-wal", "-shm", ".seal"] {
+        fs::remove_file(home.path().join(format!(".local/state/longhaul/longhaul.db{end}"))).ok();
+    }
+
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
+    archived(&mut client).await;
+    holds(&mut client, &[THREAD]).await;
+    days_later(&daemon, 31).await;
+    let mut client = daemon.connect().await;
+    holds(&mut client, &[]).await;
+}
+
 async fn lost(client: &mut Client, words: Option<&str>) -> Vec<(String, String)> {
     let words = words.map(str::to_owned);
     let params = ArchiveListParams { gone: Some(true), words, ..Default::default() };

@@ -17,6 +17,7 @@ mod preload;
 mod promises;
 mod script;
 mod shim;
+mod watches;
 
 use std::sync::Arc;
 

@@ -69,7 +69,7 @@ const AT_ONCE: usize = 3;
 const LIVES: u64 = 5;
 
 /// Steps of a daemon that is not killed.
-const STEPS: u64 = 50;
+const STEPS: u64 = 30;
 
 const THREADS: u64 = 3;
 
@@ -108,8 +108,10 @@ async fn try_seed(seed: u64, library: Arc<Path>) -> (String, Result<u64, String>
     };
     let transcripts = (1..=THREADS).map(transcript).collect();
     let (wall_ms, steps) = (1_763_700_000_000, STEPS);
-    World { seed, wall_ms, steps, transcripts, ..World::default() }.write(&place);
     let (mut chance, mut crashes) = (Chance::new(seed), 0);
+    let mut world = World { seed, wall_ms, steps, transcripts, ..World::default() };
+    agents::begin(&mut world, &place, &mut chance);
+    world.write(&place);
     for life in 1..=LIVES {
         let crashed = live(&place, (life == LIVES, &library), &mut chance).await;
         match crashed {
@@ -139,7 +141,7 @@ async fn live(
         _ => Keeping::Strict,
     };
     // The first steps of a daemon take few calls, its work many.
-    let at = if chance.below(3) == 0 { 1 + chance.below(60) } else { 1 + chance.below(600) };
+    let at = if chance.below(3) == 0 { 1 + chance.below(60) } else { 1 + chance.below(1_500) };
     let at = if is_last { 0 } else { at };
     let disk = (keeping != Keeping::All).then(|| Disk::over(&place.state(), keeping));
     let control = preload::control((KILL, at, 1), &place.state(), disk.is_some());

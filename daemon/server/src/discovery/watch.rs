@@ -4,20 +4,24 @@
 //! number of watches and our own set are all bounded: if one overflows, all hints become a single "scan
 //! everything".
 //!
+//! A watch follows the folder itself, not its path. So each listing first compares the watched folders with those that
+//! now have their paths, and makes all watches anew if one differs, if a watched folder was moved or deleted, or after a
+//! lost notification, since it may have been about a new folder. What could not be watched is tried again each time.
+//!
 //! For a root that does not exist yet, the nearest existing folder above it is watched; only the creation of the
 //! next folder on the way counts there.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use notify::event::{MetadataKind, ModifyKind};
 use notify::{
-    Config, ErrorKind, Event, EventHandler, EventKind, RecommendedWatcher, RecursiveMode,
-    Watcher as _,
+    Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _,
 };
 use tokio::sync::Notify;
 
@@ -31,7 +35,8 @@ const HINTS_MAX: usize = 4_096;
 pub(crate) struct Hints {
     paths: Mutex<HashSet<PathBuf>>,
     scan: AtomicBool,
-    degraded: AtomicBool,
+    /// Watches may be dead or missing.
+    unwatched: AtomicBool,
     lost: AtomicBool,
     wake: Notify,
     stop: Arc<AtomicBool>,
@@ -40,8 +45,21 @@ pub(crate) struct Hints {
     /// Files with lines that no longer match the stored ones.
     doubted: Mutex<HashSet<PathBuf>>,
     awaited: Mutex<Awaited>,
-    /// Folders whose watch is not known to be dead.
-    alive: Mutex<HashSet<PathBuf>>,
+    watched: Mutex<HashMap<PathBuf, WatchedFolder>>,
+}
+
+/// How a folder is watched, and its device and inode before that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct WatchedFolder {
+    mode: RecursiveMode,
+    identity: Option<(u64, u64)>,
+}
+
+impl WatchedFolder {
+    fn now(folder: &Path, mode: RecursiveMode) -> Self {
+        let identity = fs::metadata(folder).ok().map(|meta| (meta.dev(), meta.ino()));
+        Self { mode, identity }
+    }
 }
 
 /// Folders watched only for a missing root, with the names on the way to it.
@@ -67,11 +85,6 @@ impl Hints {
     /// Whether everything should be scanned; resets the flag.
     pub(crate) fn take_scan(&self) -> bool {
         self.scan.swap(false, Ordering::Relaxed)
-    }
-
-    /// Whether notifications were lost or unavailable since the last call.
-    pub(crate) fn take_degraded(&self) -> bool {
-        self.degraded.swap(false, Ordering::Relaxed)
     }
 
     /// Whether the archive may have texts that the store lost; resets the flag.
@@ -134,25 +147,32 @@ impl Hints {
         Some(path.file_name().is_some_and(|name| names.contains(name)))
     }
 
-    /// Handles a moved or deleted folder: its watch is dead, and a different folder may appear in its place.
+    /// Handles a moved or deleted folder: watches of it and below it are dead, and a different folder may appear in its
+    /// place.
     fn on_gone(&self, path: &Path) {
-        if self.alive().remove(path) {
-            self.hint_all();
+        if self.watched().keys().any(|folder| folder.starts_with(path)) {
+            self.hint_unwatched();
         }
+    }
+
+    fn hint_unwatched(&self) {
+        self.unwatched.store(true, Ordering::Relaxed);
+        self.hint_all();
     }
 
     /// The failure to report for a folder that could not be watched. A folder deleted in the
     /// meantime is not a failure: the next scan watches what is there then.
-    fn on_unwatched(&self, folder: &Path, error: &notify::Error) -> Option<(PathBuf, String)> {
+    fn on_unwatched(&self, folder: &Path, error: &notify::Error) -> Option<Unwatched> {
+        self.watched().remove(folder);
         if matches!(error.kind, ErrorKind::PathNotFound) {
             self.hint_all();
             return None;
         }
-        Some((folder.to_owned(), error.to_string()))
+        Some((Some(folder.to_owned()), error.to_string()))
     }
 
-    fn alive(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
-        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    fn watched(&self) -> MutexGuard<'_, HashMap<PathBuf, WatchedFolder>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn awaited(&self) -> MutexGuard<'_, Awaited> {
@@ -168,10 +188,9 @@ impl Hints {
         match event {
             Err(error) => {
                 tracing::debug!(%error, "file watch error");
-                self.degraded.store(true, Ordering::Relaxed);
-                self.hint_all();
+                self.hint_unwatched();
             }
-            Ok(event) if event.need_rescan() => self.hint_all(),
+            Ok(event) if event.need_rescan() => self.hint_unwatched(),
             Ok(Event { kind: EventKind::Access(_), .. }) => {}
             // Our own reading opens files too, and SQLite, as root, sets the owner of a log it opens.
             Ok(Event { kind: METADATA, paths, .. }) => {
@@ -208,110 +227,119 @@ fn is_rename(kind: &EventKind) -> bool {
     matches!(kind, EventKind::Modify(ModifyKind::Name(_)))
 }
 
+/// A folder that could not be watched, or `None` for all, and the reason.
+pub(crate) type Unwatched = (Option<PathBuf>, String);
+
 pub(crate) struct Watch {
-    watcher: Option<RecommendedWatcher>,
+    watcher: notify::Result<RecommendedWatcher>,
     hints: Arc<Hints>,
-    /// Watched folders, by the path of their root.
-    watched: HashMap<PathBuf, HashSet<PathBuf>>,
 }
 
 impl Watch {
-    /// Watches nothing yet. Without inotify there are no hints, which is not an error.
+    /// Watches nothing yet.
     pub(crate) fn new(hints: &Arc<Hints>) -> Self {
-        let on = Arc::clone(hints);
-        Self::with_handler(hints, move |event| on.on_event(event))
-    }
-
-    fn with_handler(hints: &Arc<Hints>, handler: impl EventHandler) -> Self {
-        let made = RecommendedWatcher::new(handler, Config::default());
-        let watcher = match made {
-            Ok(watcher) => Some(watcher),
-            Err(error) => {
-                tracing::warn!(%error, "file changes are not reported: scanning only");
-                hints.degraded.store(true, Ordering::Relaxed);
-                None
-            }
-        };
-        Self { watcher, hints: Arc::clone(hints), watched: HashMap::new() }
+        Self { watcher: open(hints), hints: Arc::clone(hints) }
     }
 
     /// Watches roots that have appeared since the last call, and the way to missing ones. Called before a listing,
-    /// so that a change during it becomes a hint. Returns the folders that could not be watched.
-    pub(crate) fn cover(&mut self, roots: &[Root]) -> Vec<(PathBuf, String)> {
-        let mut failed = Vec::new();
-        let Some(watcher) = &mut self.watcher else {
-            return failed;
+    /// so that a change during it becomes a hint. Returns what could not be watched, which is not an error: it is scanned.
+    pub(crate) fn cover(&mut self, roots: &[Root]) -> Vec<Unwatched> {
+        if self.watcher.is_err() {
+            self.watcher = open(&self.hints);
+        }
+        let watcher = match &mut self.watcher {
+            Ok(watcher) => watcher,
+            Err(error) => return vec![(None, error.to_string())],
         };
         wait_for_new_folders(watcher);
-        let mut covered = Vec::new();
-        for root in roots {
-            let Some(top) = root.resolved() else {
-                // Deleted: if it reappears, its old watch is dead.
-                self.watched.remove(&root.path);
-                continue;
-            };
-            let watched = self.watched.entry(root.path.clone()).or_default();
-            watched.retain(|folder| self.hints.alive().contains(folder));
-            for (folder, mode) in root.watched(&top) {
-                if !watched.contains(&folder) {
-                    self.hints.alive().insert(folder.clone());
-                    match watcher.watch(&folder, mode) {
-                        Ok(()) => _ = watched.insert(folder.clone()),
-                        Err(error) => {
-                            self.hints.alive().remove(&folder);
-                            failed.extend(self.hints.on_unwatched(&folder, &error));
-                        }
-                    }
-                }
-                covered.push((folder, mode));
-            }
+        let (mut wanted, awaited) = wanted(roots);
+        self.hints.awaited().clone_from(&awaited);
+        wanted.extend(awaited.keys().map(|folder| (folder.clone(), RecursiveMode::NonRecursive)));
+        self.remove_outdated(&wanted);
+        let mut failed = Vec::new();
+        for (folder, mode) in &wanted {
+            failed.extend(self.watch(folder, *mode));
         }
-        failed.extend(self.watch_for_missing(roots, &covered));
+        let is_there = |folder: &Path, name: &OsString| folder.join(name).exists();
+        if awaited.iter().any(|(folder, names)| names.iter().any(|name| is_there(folder, name))) {
+            // It was created before the watch.
+            self.hints.hint_all();
+        }
         failed
     }
 
-    /// Watches for missing roots: for each, the nearest existing folder above it.
-    fn watch_for_missing(
-        &mut self,
-        roots: &[Root],
-        covered: &[(PathBuf, RecursiveMode)],
-    ) -> Vec<(PathBuf, String)> {
-        let mut failed = Vec::new();
-        let Some(watcher) = &mut self.watcher else {
-            return failed;
+    /// Removes all watches if one of them is not, or may not be, as wanted: with that of a folder, the watcher removes those
+    /// of the folders below it.
+    fn remove_outdated(&mut self, wanted: &WantedFolders) {
+        let is_any_dead = self.hints.unwatched.swap(false, Ordering::Relaxed);
+        let mut watched = self.hints.watched();
+        let is_current = |(folder, known): (&PathBuf, &WatchedFolder)| {
+            let wanted = wanted.iter().find(|(wanted, _)| wanted == folder);
+            wanted.is_some_and(|(_, mode)| WatchedFolder::now(folder, *mode) == *known)
         };
-        let is_covered = |folder: &Path| {
-            covered.iter().any(|(top, mode)| match mode {
-                RecursiveMode::Recursive => folder.starts_with(top),
-                RecursiveMode::NonRecursive => folder == top,
-            })
-        };
-        let mut awaited = Awaited::default();
-        for (folder, name) in roots.iter().filter_map(next_on_the_way) {
-            if !is_covered(&folder) {
-                awaited.entry(folder).or_default().insert(name);
-            }
+        if !is_any_dead && watched.iter().all(is_current) {
+            return;
         }
-        let before = std::mem::replace(&mut *self.hints.awaited(), awaited.clone());
-        for folder in before.into_keys().filter(|folder| !awaited.contains_key(folder)) {
-            if !is_covered(&folder) && self.hints.alive().remove(&folder) {
-                // The folder may have been deleted just now, and its watch with it.
-                watcher.unwatch(&folder).ok();
-            }
+        let outdated = std::mem::take(&mut *watched);
+        // The watching thread, which must answer, takes it as well.
+        drop(watched);
+        for folder in outdated.keys() {
+            self.unwatch(folder);
         }
-        for (folder, names) in awaited {
-            if self.hints.alive().insert(folder.clone())
-                && let Err(error) = watcher.watch(&folder, RecursiveMode::NonRecursive)
-            {
-                self.hints.alive().remove(&folder);
-                failed.extend(self.hints.on_unwatched(&folder, &error));
-            } else if names.iter().any(|name| folder.join(name).exists()) {
-                // It was created before the watch.
-                self.hints.hint_all();
-            }
-        }
-        failed
     }
+
+    fn unwatch(&mut self, folder: &Path) {
+        if let Ok(watcher) = &mut self.watcher {
+            // It may have been deleted just now, and its watch with it.
+            watcher.unwatch(folder).ok();
+        }
+    }
+
+    fn watch(&mut self, folder: &Path, mode: RecursiveMode) -> Option<Unwatched> {
+        if self.hints.watched().contains_key(folder) {
+            return None;
+        }
+        // Of a folder that could only be watched in part.
+        self.unwatch(folder);
+        let now = WatchedFolder::now(folder, mode);
+        self.hints.watched().insert(folder.to_owned(), now);
+        let watched = self.watcher.as_mut().ok()?.watch(folder, mode);
+        watched.err().and_then(|error| self.hints.on_unwatched(folder, &error))
+    }
+}
+
+/// Starts the watching thread.
+fn open(hints: &Arc<Hints>) -> notify::Result<RecommendedWatcher> {
+    let on = Arc::clone(hints);
+    RecommendedWatcher::new(move |event| on.on_event(event), Config::default())
+}
+
+type WantedFolders = Vec<(PathBuf, RecursiveMode)>;
+
+/// The folders of existing roots, and for each missing root the nearest existing folder above it.
+fn wanted(roots: &[Root]) -> (WantedFolders, Awaited) {
+    let tops = roots.iter().filter_map(|root| Some((root, root.resolved()?)));
+    let mut wanted = WantedFolders::new();
+    for (folder, mode) in tops.flat_map(|(root, top)| root.watched(&top)) {
+        match wanted.iter_mut().find(|(known, _)| *known == folder) {
+            Some((_, known)) if mode == RecursiveMode::Recursive => *known = mode,
+            Some(_) => {}
+            None => wanted.push((folder, mode)),
+        }
+    }
+    let is_covered = |folder: &Path| {
+        wanted.iter().any(|(top, mode)| match mode {
+            RecursiveMode::Recursive => folder.starts_with(top),
+            RecursiveMode::NonRecursive => folder == top,
+        })
+    };
+    let mut awaited = Awaited::default();
+    for (folder, name) in roots.iter().filter_map(next_on_the_way) {
+        if !is_covered(&folder) {
+            awaited.entry(folder).or_default().insert(name);
+        }
+    }
+    (wanted, awaited)
 }
 
 /// Waits until each new folder that became a hint is watched. The watching thread first delivers the creation of a folder
@@ -359,6 +387,19 @@ mod tests {
         }
     }
 
+    /// A watching thread that is held after each notification.
+    fn held_watch(hints: &Arc<Hints>, held: mpsc::Receiver<()>) -> Watch {
+        let on = Arc::clone(hints);
+        let handler = move |event| {
+            on.on_event(event);
+            held.recv().ok();
+        };
+        Watch {
+            watcher: RecommendedWatcher::new(handler, Config::default()),
+            hints: Arc::clone(hints),
+        }
+    }
+
     /// The watching thread is held between the creation of a folder and its watch.
     #[tokio::test]
     async fn a_listing_waits_for_the_watches_of_new_folders() {
@@ -368,11 +409,7 @@ mod tests {
         let roots = Root::of(Source::Codex, home.path());
         let hints = Arc::new(Hints::default());
         let (release, held) = mpsc::channel::<()>();
-        let on = Arc::clone(&hints);
-        let mut watch = Watch::with_handler(&hints, move |event| {
-            on.on_event(event);
-            held.recv().ok();
-        });
+        let mut watch = held_watch(&hints, held);
         assert!(watch.cover(&roots).is_empty());
         let arrived = || tokio::time::timeout(Duration::from_secs(20), hints.arrived());
         fs::create_dir(sessions.join("2026")).unwrap();
@@ -392,6 +429,40 @@ mod tests {
         fs::write(&file, "{}\n").unwrap();
         arrived().await.unwrap();
         assert_eq!(hints.take(), [file]);
+    }
+
+    /// The watching thread is held until the kernel drops notifications, among them that of a new folder.
+    #[tokio::test]
+    async fn after_an_overflow_of_the_queue_new_folders_are_watched() {
+        let home = tempfile::tempdir().unwrap();
+        let sessions = home.path().canonicalize().unwrap().join("sessions");
+        fs::create_dir(&sessions).unwrap();
+        let roots = Root::of(Source::Codex, home.path());
+        let hints = Arc::new(Hints::default());
+        let (release, held) = mpsc::channel::<()>();
+        let mut watch = held_watch(&hints, held);
+        assert!(watch.cover(&roots).is_empty());
+        let files = ["a.jsonl", "b.jsonl"].map(|name| sessions.join(name));
+        files.iter().for_each(|file| fs::write(file, "{}\n").unwrap());
+        let max = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+        // Of equal ones in a row the kernel keeps one.
+        for file in files.iter().cycle().take(max.trim().parse().unwrap()) {
+            drop(fs::File::open(file).unwrap());
+        }
+        fs::create_dir(sessions.join("2026")).unwrap();
+        drop(release);
+        let is_overflow = async {
+            while !hints.take_scan() {
+                hints.arrived().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), is_overflow).await.unwrap();
+        assert!(watch.cover(&roots).is_empty());
+        hints.take();
+        let new = sessions.join("2026/rollout-2026-01-01T00-00-00-a.jsonl");
+        fs::write(&new, "{}\n").unwrap();
+        tokio::time::timeout(Duration::from_secs(20), hints.arrived()).await.unwrap();
+        assert_eq!(hints.take(), [new]);
     }
 
     #[test]

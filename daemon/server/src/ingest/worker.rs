@@ -218,10 +218,6 @@ impl Worker {
         if self.shared.hints.take_lost() {
             self.lost.begin();
         }
-        if self.shared.hints.take_degraded() {
-            self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
-            self.warn(WarningKind::WatchDegraded, None, "file changes are found by scanning");
-        }
         for path in self.shared.hints.take_doubted() {
             self.rechecks.put(path.to_string_lossy().into_owned(), Instant::now());
         }
@@ -300,11 +296,7 @@ impl Worker {
         if self.shared.database.is_recovery_unfinished() {
             self.shared.recover().await?;
         }
-        for (folder, error) in self.watch.cover(&self.shared.roots) {
-            self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
-            let folder = folder.to_string_lossy().into_owned();
-            self.warn(WarningKind::WatchDegraded, Some(folder), &error);
-        }
+        self.watch();
         self.next_scan = Instant::now() + self.shared.limits.scan_period;
         let shared = Arc::clone(&self.shared);
         let listed = tokio::task::spawn_blocking(move || {
@@ -331,6 +323,19 @@ impl Worker {
         self.scanned = plan.jobs.into();
         self.mark(&plan.gone, true).await?;
         self.mark(&plan.back, false).await
+    }
+
+    fn watch(&mut self) {
+        let unwatched = self.watch.cover(&self.shared.roots);
+        let is_degraded = !unwatched.is_empty();
+        self.shared.progress.is_watch_degraded.store(is_degraded, Ordering::Relaxed);
+        if !is_degraded {
+            self.warned.retain(|(kind, _)| *kind != WarningKind::WatchDegraded);
+        }
+        for (folder, error) in unwatched {
+            let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
+            self.warn(WarningKind::WatchDegraded, folder, &error);
+        }
     }
 
     fn report(&mut self, listing: &Listing) {

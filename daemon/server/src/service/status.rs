@@ -167,7 +167,7 @@ fn warnings(progress: &Progress, refused: Option<String>) -> Vec<DaemonWarning> 
     }
     if progress.is_watch_degraded {
         let message = "changes are found by scanning only".to_owned();
-        warn("watch_degraded", message, "raise fs.inotify.max_user_watches");
+        warn("watch_degraded", message, "raise fs.inotify.max_user_watches or max_user_instances");
     }
     if progress.folds_broken > 0 {
         warn(

@@ -28,8 +28,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* KILL: the process dies before the call. Then nothing is watched either: which notices come is decided by the test. */
-enum fault { NONE, IO, FULL, INTERRUPTED, SHORT, RENAME, KILL };
+/* KILL: the process dies before the call. Then nothing is watched either: which notices come is decided by the test.
+ * WATCHES: the user has no inotify instance and no watch left; the test may end it, and begin it again. */
+enum fault { NONE, IO, FULL, INTERRUPTED, SHORT, RENAME, KILL, WATCHES };
 
 /* What a call does, as bits: which faults it can have. */
 enum class { OPENS = 1, READS = 2, WRITES = 4, SYNCS = 8, MAKES = 16, RENAMES = 32, REMOVES = 64, CUTS = 128 };
@@ -37,7 +38,7 @@ enum class { OPENS = 1, READS = 2, WRITES = 4, SYNCS = 8, MAKES = 16, RENAMES = 
 /* The same offsets stand in shim.rs. */
 struct control {
     _Atomic int32_t pid;   /* 0: the first process that comes */
-    uint32_t fault;        /* enum fault */
+    _Atomic uint32_t fault; /* enum fault */
     uint64_t at;           /* the call, from 1, with which it begins; 0: never */
     uint64_t length;       /* so many calls in succession; 0: all from there on */
     _Atomic uint64_t calls; /* calls so far that the fault could meet */
@@ -443,9 +444,17 @@ int symlink(const char *target, const char *name) {
 /* Notices */
 
 int inotify_init1(int flags) {
-    if (is_ours() && control->fault == KILL) {
+    if (is_ours() && (control->fault == KILL || control->fault == WATCHES)) {
         errno = EMFILE;
         return -1;
     }
     return (int)syscall(SYS_inotify_init1, flags);
+}
+
+int inotify_add_watch(int instance, const char *path, uint32_t mask) {
+    if (is_ours() && control->fault == WATCHES) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_inotify_add_watch, instance, path, mask);
 }

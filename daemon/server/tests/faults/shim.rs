@@ -28,6 +28,8 @@ pub enum Fault {
     Short = 4,
     /// EACCES of renames.
     Rename = 5,
+    /// EMFILE of `inotify_init1`, ENOSPC of `inotify_add_watch`.
+    Watches = 7,
 }
 
 /// The time of a fault.
@@ -41,6 +43,7 @@ pub struct Trigger {
 }
 
 /// Offsets of `struct control`.
+const FAULT: u64 = 4;
 const CALLS: u64 = 24;
 const HITS: u64 = 32;
 const MET: u64 = 48 + 1_024;
@@ -162,6 +165,12 @@ impl Subject {
     /// Whether its fault has occurred.
     pub fn is_met(&self) -> bool {
         Control(self.control.clone()).number(HITS) > 0
+    }
+
+    /// Replaces the fault from now on.
+    pub fn set_fault(&self, fault: Fault) {
+        let control = fs::File::options().write(true).open(&self.control).unwrap();
+        control.write_all_at(&(fault as u32).to_ne_bytes(), FAULT).unwrap();
     }
 
     pub fn has_ended(&mut self) -> bool {

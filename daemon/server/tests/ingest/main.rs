@@ -10,3 +10,4 @@ mod lines;
 mod many;
 mod rig;
 mod sync;
+mod watch;

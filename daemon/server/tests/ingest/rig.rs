@@ -75,6 +75,10 @@ impl Rig {
 
     pub async fn over(folder: tempfile::TempDir, limits: Limits) -> Self {
         let roots = Root::of(Source::Codex, &folder.path().join("home"));
+        Self::of(folder, roots, limits).await
+    }
+
+    pub async fn of(folder: tempfile::TempDir, roots: Vec<Root>, limits: Limits) -> Self {
         let database = folder.path().join("longhaul.db");
         let (store, ingest, events) = start(&database, roots, limits).await;
         Self { folder, store, ingest, events }

@@ -1,4 +1,4 @@
-//! Sync, the watcher of files, and the cache of folds.
+//! Sync, and the cache of folds.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use longhaul_daemon::ingest::{Limits, SyncError, SyncPoint, SyncTarget};
 
-use crate::rig::{Rig, WAIT, append, limits, name, session, thread, turn_of};
+use crate::rig::{Rig, WAIT, append, name, session, thread, turn_of};
 
 #[tokio::test]
 async fn a_sync_covers_everything_written_before_it() {
@@ -137,62 +137,6 @@ async fn a_sync_precedes_a_long_cold_start() {
     assert!(rig.ingest.progress().is_catching_up, "the others are still being read");
     rig.settle().await;
     assert_eq!(rig.threads().await, 5);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn changes_are_noticed_without_a_scan() {
-    let rig = Rig::with(Limits { debounce: Duration::from_millis(1), ..limits() }).await;
-    rig.settle().await;
-    // A folder that did not exist, a file in it, and then more lines.
-    let path = rig.write("2031/01/02/new.jsonl", session(&thread(9), 1));
-    items_of(&rig, 9, 3).await;
-    append(&path, turn_of("t", 2));
-    items_of(&rig, 9, 6).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_folder_created_after_the_start_is_read_at_once() {
-    let rig = Rig::over(tempfile::tempdir().unwrap(), limits()).await;
-    rig.settle().await;
-    assert!(rig.ingest.progress().sources.iter().all(|source| !source.exists));
-    // The agent's home, its folders and the first transcript in one step.
-    let path = rig.write(&name(1), session(&thread(1), 1));
-    items_of(&rig, 1, 3).await;
-    append(&path, turn_of("t", 2));
-    items_of(&rig, 1, 6).await;
-
-    // Removed and created again before a check: the old watch is dead.
-    std::fs::remove_dir_all(rig.sessions()).unwrap();
-    rig.write(&name(2), session(&thread(2), 1));
-    items_of(&rig, 2, 3).await;
-
-    // With the home as well, restored one step at a time.
-    std::fs::remove_dir_all(rig.sessions().parent().unwrap()).unwrap();
-    let gone = async {
-        while rig.ingest.progress().sources.iter().any(|source| source.files > 0) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(WAIT, gone).await.unwrap();
-    std::fs::create_dir(rig.sessions().parent().unwrap()).unwrap();
-    rig.settle().await;
-    rig.write(&name(3), session(&thread(3), 1));
-    items_of(&rig, 3, 3).await;
-}
-
-/// Waits until a thread was read up to a line, without requesting it.
-async fn items_of(rig: &Rig, number: u32, items: u64) {
-    let seen = async {
-        loop {
-            if let Some(fold) = rig.ingest.fold(&thread(number)).await.unwrap()
-                && fold.head().items == items
-            {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(WAIT, seen).await.unwrap();
 }
 
 #[tokio::test]

@@ -23,9 +23,9 @@ impl ArchiveThreadTable {
         Ok(rows.into_iter().map(|(id,)| id).collect())
     }
 
-    /// Lets texts whose age is not known count as archived now.
+    /// Lets texts whose age is not known, or is that of a database which was lost, count as archived now.
     pub async fn begin_ages(&self, lived_ms: i64) -> Result<(), StoreError> {
-        sqlx::query("UPDATE transcript SET lived_ms = ?1 WHERE lived_ms = ?2")
+        sqlx::query("UPDATE transcript SET lived_ms = ?1 WHERE lived_ms = ?2 OR lived_ms > ?1")
             .bind(lived_ms)
             .bind(LIVED_UNKNOWN)
             .execute(self.0.writer())

@@ -10,6 +10,14 @@ use serde_json::json;
 use super::Chance;
 use super::world::{Change, ErasureState, SeedFolder, Transcript, World};
 
+/// Every thread has a transcript before the first daemon.
+pub(super) fn begin(world: &mut World, place: &SeedFolder, chance: &mut Chance) {
+    for mut transcript in std::mem::take(&mut world.transcripts) {
+        write_new(&mut transcript, world, place, chance);
+        world.transcripts.push(transcript);
+    }
+}
+
 /// Changes one transcript; returns a description.
 pub(super) fn act(world: &mut World, place: &SeedFolder, chance: &mut Chance) -> String {
     let at = usize::try_from(chance.below(world.transcripts.len() as u64)).unwrap();
@@ -27,7 +35,7 @@ fn change(
     chance: &mut Chance,
 ) -> &'static str {
     let Some(path) = transcript.path.clone() else {
-        if chance.below(2) == 0 {
+        if chance.below(4) > 0 {
             return "leaves it deleted";
         }
         write_new(transcript, world, place, chance);
@@ -152,8 +160,8 @@ fn line(thread_id: &str, world: &mut World, chance: &mut Chance) -> String {
     let words = format!("step {number} of {thread_id} ");
     let words = words.repeat(usize::try_from(1 + chance.below(40)).unwrap());
     let payload = match chance.below(8) {
-        0 => super::message("user", &format!("Take credential {} for {words}", secret(number))),
-        1..3 => super::message("user", &format!("Please do {words}")),
+        0..2 => super::message("user", &format!("Take credential {} for {words}", secret(number))),
+        2 => super::message("user", &format!("Please do {words}")),
         3..6 => super::message("assistant", &format!("I did {words}")),
         _ => json!({
             "type": "function_call", "name": "exec_command", "call_id": format!("call_{number}"),

@@ -13,9 +13,9 @@ impl Life {
         let index = self.services.archive.archive().index().unwrap();
         let (totals, space) =
             self.front.run(async { (index.totals().await.unwrap(), index.space().await.unwrap()) });
-        let (max_bytes, max_age_days, what) = match self.chance.below(6) {
-            0..2 => (None, 0, "no bounds".to_owned()),
-            2..5 => {
+        let (max_bytes, max_age_days, what) = match self.chance.below(7) {
+            0..3 => (None, 0, "no bounds".to_owned()),
+            3..6 => {
                 let part = self.chance.below(4);
                 let bound = space.fixed + (totals.bytes + space.rows) * part / 4;
                 (Some(bound), 0, format!("a bound of {part} quarters"))
@@ -28,6 +28,10 @@ impl Life {
         self.world.archiving.max_bytes = max_bytes;
         self.world.archiving.max_age_days = max_age_days;
         self.reload();
+        if self.world.archiving.has_bounds() && self.chance.below(2) == 0 {
+            self.check_bounds();
+            return format!("{what}, which is kept");
+        }
         what
     }
 
@@ -35,6 +39,10 @@ impl Life {
         let redact = !self.world.archiving.redact;
         self.world.archiving.redact = redact;
         self.reload();
+        if redact && self.chance.below(2) == 0 {
+            self.check_redacted();
+            return "redaction true, and all is redacted".to_owned();
+        }
         format!("redaction {redact}")
     }
 
@@ -73,18 +81,49 @@ impl Life {
         }
     }
 
-    /// The archive is within its bounds. Without them, everything that was evicted and exists is archived again.
-    pub(super) fn lift_bounds(&mut self) {
+    /// The archive comes within its bounds. Its texts have the age that they had before.
+    fn check_bounds(&mut self) {
+        let index = self.services.archive.archive().index().unwrap();
+        let before = self.front.run(index.threads.ages()).unwrap();
+        for _ in 0..3 {
+            self.services.archive.settings_changed();
+            self.archive();
+        }
+        let threads = self.front.run(index.threads.ages()).unwrap();
         if let Some(max_bytes) = self.world.archiving.max_bytes {
-            for _ in 0..3 {
-                self.services.archive.settings_changed();
-                self.archive();
-            }
-            let index = self.services.archive.archive().index().unwrap();
-            let threads = self.front.run(index.threads.ages()).unwrap();
             let state = self.front.run(self.services.archive.state()).unwrap();
             let is_within = state.bytes <= max_bytes || threads.is_empty();
             assert!(is_within, "{state:?} exceeds its bound");
+        }
+        if self.world.archiving.max_age_days == 0 {
+            return;
+        }
+        let pinned = self.services.checkpoint.choices.updates.pinned_threads();
+        let pinned = self.front.run(pinned).unwrap();
+        for thread in threads.iter().filter(|thread| before.contains(thread)) {
+            let receipts = self.services.compaction.log.list(Some(&thread.thread_id), 1, None);
+            let (receipts, _) = self.front.run(receipts).unwrap();
+            let is_kept = pinned.contains(&thread.thread_id) || !receipts.is_empty();
+            assert!(is_kept, "{thread:?} is older than a day and was not evicted");
+        }
+    }
+
+    /// With `archive.redact`, no secret is left in the archive, wherever its texts come from.
+    fn check_redacted(&mut self) {
+        for _ in 0..4 {
+            self.services.archive.settings_changed();
+            self.archive();
+        }
+        let state = self.front.run(self.services.archive.state()).unwrap();
+        let is_redacted = state.is_all_redacted && state.totals.plain_texts == 0;
+        assert!(is_redacted || !state.is_redacted, "not all is redacted: {state:?}");
+        self.check_packs();
+    }
+
+    /// Without bounds, everything that was evicted and exists is archived again.
+    pub(super) fn lift_bounds(&mut self) {
+        if self.world.archiving.max_bytes.is_some() {
+            self.check_bounds();
         }
         (self.world.archiving.max_bytes, self.world.archiving.max_age_days) = (None, 0);
         self.reload();
@@ -93,8 +132,7 @@ impl Life {
         }
         let state = self.front.run(self.services.archive.state()).unwrap();
         assert_eq!(state.evicted, 0, "evicted threads do not come back without bounds");
-        let is_redacted = state.is_all_redacted && state.totals.plain_texts == 0;
-        assert!(is_redacted || !state.is_redacted, "not all is redacted: {state:?}");
+        self.check_redacted();
     }
 }
 

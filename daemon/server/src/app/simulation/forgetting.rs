@@ -23,6 +23,7 @@ impl Life {
         let done = self.front.run(self.services.archive.forget(&thread_id));
         if done.is_ok() {
             self.world.transcripts[at].forgotten = ForgetState::Yes;
+            self.ends_maybe();
         }
         outcome("forget", &done)
     }
@@ -69,6 +70,7 @@ impl Life {
             Ok(_) => {
                 transcript.forgotten = ForgetState::Yes;
                 transcript.erased = ErasureState::Yes { until, is_written_again: false };
+                self.ends_maybe();
             }
             // Nobody knows it.
             Err(ServiceError::ThreadNotFound(_)) => {
@@ -78,6 +80,11 @@ impl Life {
             Err(error) => panic!("{thread_id} cannot be erased: {error}"),
         }
         outcome("erase", &done)
+    }
+
+    /// Files are searched when no daemon runs: often at once, before other work removes the traces that were left.
+    fn ends_maybe(&mut self) {
+        self.is_over |= self.chance.below(2) == 0;
     }
 
     /// Calls without an answer are repeated.

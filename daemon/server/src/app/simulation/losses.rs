@@ -7,16 +7,19 @@ use std::path::PathBuf;
 use longhaul_store::SearchFilter;
 
 use super::Chance;
-use super::life::Life;
-use super::world::{ErasureState, ForgetState, LostDatabase, SeedFolder, World};
+use super::life::{Life, TURN_MS};
+use super::world::{ErasureState, ForgetState, LostDatabase, SeedFolder, Transcript, World};
 use crate::service::search::{IndexWork, SearchQuery};
 
-/// Removes one of the databases, or none.
+/// Removes one of the databases, or none; rather one if something is only in the archive.
 pub(super) fn lose(place: &SeedFolder, world: &mut World, chance: &mut Chance) {
-    let (lost, name) = match chance.below(10) {
+    let is_only_archived = |known: &Transcript| known.path.is_none() && known.archived.is_some();
+    let is_any = world.transcripts.iter().any(is_only_archived);
+    let (lost, name) = match chance.below(if is_any { 5 } else { 10 }) {
         0 => (LostDatabase::ArchiveIndex, "archive/index.db"),
         1 => (LostDatabase::Store, "longhaul.db"),
         2 => (LostDatabase::SearchIndex, "search.db"),
+        3 if is_any => (LostDatabase::ArchiveIndex, "archive/index.db"),
         _ => return,
     };
     // What follows from an earlier loss was not checked if its daemon was killed soon.
@@ -52,6 +55,8 @@ impl Life {
 
     /// The store has the archived texts of threads without a transcript.
     fn check_read_from_archive(&mut self) {
+        // The archiver hinted that there may be some.
+        self.front.pass(TURN_MS);
         self.front.run(self.services.ingest.idle());
         let index = self.services.archive.archive().index().unwrap();
         let files = self.services.ingest.tables().0;
@@ -93,6 +98,8 @@ impl Life {
         }
         assert_eq!(searcher.index_state().work, IndexWork::Idle, "the index does not come to rest");
         let index = self.services.search.full_text.index().unwrap();
+        let archive = self.services.archive.archive().index().unwrap();
+        let indexed = self.front.run(index.files_after(0)).unwrap();
         let files = self.services.ingest.tables().0;
         for transcript in &self.world.transcripts {
             let (thread_id, erased) = (&transcript.thread_id, transcript.erased);
@@ -106,7 +113,12 @@ impl Life {
             if matches!(erased, ErasureState::Yes { is_written_again: false, .. }) {
                 assert!(hits.is_empty(), "{thread_id} was erased, and can be found");
             }
-            let Some(path) = &transcript.path else { continue };
+            let Some(path) = &transcript.path else {
+                let is_archived = !self.archived(&archive, thread_id).is_empty();
+                let is_indexed = indexed.iter().any(|(_, file)| file.thread_id == *thread_id);
+                assert!(is_archived || !is_indexed, "{thread_id} is gone, but not from the index");
+                continue;
+            };
             let path = path.to_str().unwrap();
             let (row, indexed) = self.front.run(async {
                 (files.by_path(path).await.unwrap(), index.file_by_path(path).await.unwrap())

@@ -97,6 +97,7 @@ async fn evict_planned(
             "the archive exceeds its bounds: deleting old threads"
         );
         index.threads.evict(&going, bounds).await?;
+        shared.archive.note_deletion();
     }
     // An earlier eviction may have been interrupted.
     if !is_over && !index.threads.is_eviction_unfinished().await? {

@@ -41,7 +41,11 @@ pub(super) async fn forget(
     let bytes = rows.iter().map(|row| row.text_bytes).sum();
     let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
     files.extend(rows.into_iter().map(|row| row.path));
+    // Of files that were moved since, too.
+    let evicted = index.threads.evicted().await?.into_iter().map(|(path, _)| path);
+    files.extend(evicted.filter(|path| path.contains(thread_id)));
     index.transcripts.remove(&ids).await?;
+    shared.archive.note_deletion();
     index.threads.drop_evicted(&files).await?;
     erase(shared, index, was_begun).await?;
     let is_any = move || {

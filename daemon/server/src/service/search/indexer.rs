@@ -142,6 +142,7 @@ impl Indexer {
                     () = self.cancel.cancelled() => return Ok(()),
                     () = self.progress.arrived() => {}
                     () = self.archive.opened(), if work.awaits_archive => self.progress.hint_all(),
+                    () = self.archive.deletion() => self.progress.hint_all(),
                 }
                 continue;
             }
@@ -298,7 +299,12 @@ impl Indexer {
         };
         if let Some(known) = index.file_by_path(&row.path).await? {
             if self.is_continued(row, &known).await? {
-                return Ok(resume_cursor(&known, fresh));
+                let resumed = resume_cursor(&known, fresh);
+                if known.generation != resumed.generation {
+                    // Read again with the same lines: nothing new may follow that would record it.
+                    index.commit(&[IndexPart { file: resumed.clone(), items: Vec::new() }]).await?;
+                }
+                return Ok(resumed);
             }
             index.drop_file(&row.path).await?;
             return Ok(fresh);
@@ -394,7 +400,7 @@ fn path_hash(path: &str) -> u128 {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use longhaul_core::thread::Source;
     use longhaul_store::Store;
@@ -407,11 +413,11 @@ mod tests {
     use crate::service::notices::Notices;
     use crate::service::search::{FullText, IndexWork};
 
-    /// The items of the index, and the lines of the file that it and this database have, once it has come to rest.
+    /// The items of the index, and the generation and lines of the file that it and this database have, once it is at rest.
     async fn indexed(
         (home, database): (&Path, &str),
         transcript: &Path,
-    ) -> (u64, Option<u64>, Option<u64>) {
+    ) -> (u64, Option<(u64, u64)>, Option<(u64, u64)>) {
         let (store, _) = Store::open(&home.join(database), 1).await.unwrap();
         let (files, pages) = (store.files.clone(), store.pages.clone());
         let progress = Arc::<IndexProgress>::default();
@@ -440,11 +446,22 @@ mod tests {
         tokio::time::timeout(Duration::from_secs(60), rest).await.unwrap();
         let (index, path) = (full_text.index().unwrap(), transcript.to_str().unwrap());
         let items = index.items().await.unwrap();
-        let known = index.file_by_path(path).await.unwrap().map(|file| file.next_seq);
-        let stored = files.by_path(path).await.unwrap().map(|file| file.cursor.next_seq);
+        let known =
+            index.file_by_path(path).await.unwrap().map(|file| (file.generation, file.next_seq));
+        let stored = files.by_path(path).await.unwrap().map(|file| file.cursor);
+        let stored = stored.map(|cursor| (cursor.generation, cursor.next_seq));
         full_text.stop().await;
         ingest.stop().await;
         (items, known, stored)
+    }
+
+    fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().canonicalize().unwrap();
+        let name = "rollout-2026-03-02T09-14-07-019cadd3-0000-7000-8000-000000000001.jsonl";
+        let transcript = home.join(".codex/sessions/2026/03/02").join(name);
+        fs::create_dir_all(transcript.parent().unwrap()).unwrap();
+        (folder, home, transcript)
     }
 
     fn write(transcript: &Path, messages: usize, text: &str) {
@@ -458,17 +475,26 @@ mod tests {
 
     #[tokio::test]
     async fn another_shorter_text_of_a_new_database_is_indexed_though_its_generation_is_the_same() {
-        let home = tempfile::tempdir().unwrap();
-        let home = home.path().canonicalize().unwrap();
-        let folder = home.join(".codex/sessions/2026/03/02");
-        fs::create_dir_all(&folder).unwrap();
-        let transcript =
-            folder.join("rollout-2026-03-02T09-14-07-019cadd3-0000-7000-8000-000000000001.jsonl");
+        let (_folder, home, transcript) = place();
         write(&transcript, 9, "Repair the turbine.");
         let before = indexed((&home, "lost.db"), &transcript).await;
-        assert_eq!(before, (9, Some(10), Some(10)));
+        assert_eq!(before, (9, Some((1, 10)), Some((1, 10))));
         write(&transcript, 3, "Repair the nozzle.");
         let after = indexed((&home, "new.db"), &transcript).await;
-        assert_eq!(after, (3, Some(4), Some(4)));
+        assert_eq!(after, (3, Some((1, 4)), Some((1, 4))));
+    }
+
+    #[tokio::test]
+    async fn the_same_text_under_another_generation_counts_as_indexed() {
+        let (_folder, home, transcript) = place();
+        write(&transcript, 9, "Repair the turbine.");
+        indexed((&home, "a.db"), &transcript).await;
+        write(&transcript, 3, "Repair the nozzle.");
+        indexed((&home, "b.db"), &transcript).await;
+        write(&transcript, 9, "Repair the turbine.");
+        let read_twice = indexed((&home, "b.db"), &transcript).await;
+        assert_eq!(read_twice, (9, Some((2, 10)), Some((2, 10))));
+        let read_once = indexed((&home, "a.db"), &transcript).await;
+        assert_eq!(read_once, (9, Some((1, 10)), Some((1, 10))));
     }
 }

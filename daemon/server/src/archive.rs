@@ -76,7 +76,7 @@ impl Archive {
         drop(self.index.subscribe().wait_for(Option::is_some).await);
     }
 
-    /// Tells that texts were deleted: of deleted transcripts, nobody has them any more.
+    /// Reports that texts were deleted, so that the search index drops those whose transcripts are gone.
     pub fn note_deletion(&self) {
         self.deleted.notify_one();
     }

@@ -35,6 +35,7 @@ use shown_settings::ShownSettings;
 pub use bill::{CompactionBill, CompactionCosts, RequestTokens, WorkAfterCompaction};
 pub use gauge::Gauge;
 pub use meter::{CompactionPoint, Meter, Point, Report};
+pub(crate) use visible::KEPT_USER_TOKENS;
 pub use visible::Visible;
 
 pub use crate::checkpoint::files::Touch;
@@ -100,7 +101,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raise it with every change of what is folded or how: folds of other
     /// versions are folded again from the start.
-    pub const VERSION: u32 = 37;
+    pub const VERSION: u32 = 38;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {

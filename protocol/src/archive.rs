@@ -192,7 +192,7 @@ pub struct RestoreParams {
     /// Id of the thread, or a unique prefix of it.
     pub thread_id: String,
     /// A file to write, an absolute path; absent: where its agent looks. Of a thread with several transcripts, the longest
-    /// is written here, and the others beside it: `NAME.2.jsonl`, `NAME.3.jsonl`.
+    /// is written here, and the others next to it: `NAME.2.jsonl`, `NAME.3.jsonl`.
     pub to: Option<String>,
 }
 

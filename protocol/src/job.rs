@@ -59,7 +59,7 @@ pub struct Job {
     pub priority: i32,
     /// Whether there is work requested after the last run started.
     pub is_pending: bool,
-    /// Name of the worker that runs it; absent: nobody does.
+    /// Name of the worker that runs it; absent if it is not running.
     pub holder: Option<String>,
     /// Why it last failed, until it succeeds.
     pub failure: Option<String>,
@@ -124,7 +124,7 @@ pub struct Why;
 pub struct WhyResult {
     /// The job; absent if none was requested yet.
     pub job: Option<Job>,
-    /// A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`,
+    /// A stable name: `due`, `nothing_pending`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`,
     /// `not_asked`.
     pub reason: String,
     /// Why its thread is excluded from memory, a stable name as in `memory/status`.

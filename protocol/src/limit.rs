@@ -1,7 +1,7 @@
 //! Bounds that both ends must know, each with its unit and its source.
 //!
-//! The daemon enforces them and repeats them in the answer to `initialize` ([`Limits`]), where they may be
-//! smaller than here, never larger. A size over a bound is an error; a `limit`, `timeout_ms`, `max_bytes` or `max_tokens`
+//! The daemon enforces them and repeats them in the answer to `initialize` ([`Limits`]), where `connections_max` is as
+//! configured and the others are as here. A size over a bound is an error; a `limit`, `timeout_ms`, `max_bytes` or `max_tokens`
 //! over it is lowered.
 
 use schemars::JsonSchema;
@@ -148,7 +148,7 @@ pub struct Limits {
     pub frame_bytes_max: usize,
     /// Requests in flight on one connection, [`INFLIGHT_PER_CONNECTION_MAX`].
     pub inflight_per_connection_max: usize,
-    /// Connections, [`CONNECTIONS_MAX`].
+    /// Connections, as configured; [`CONNECTIONS_MAX`] by default.
     pub connections_max: usize,
     /// Subscriptions of one connection, [`SUBSCRIPTIONS_PER_CONNECTION_MAX`].
     pub subscriptions_per_connection_max: usize,

@@ -1,8 +1,8 @@
-//! The two sockets of a daemon: the person's, and beside it that of agents.
+//! The two sockets of a daemon: the person's, and next to it that of agents.
 
 use std::path::{Path, PathBuf};
 
-/// The agents' socket of the daemon whose person's socket is `socket`: beside it, so that one private folder holds
+/// The agents' socket of the daemon whose person's socket is `socket`: next to it, so that one private folder holds
 /// both. `v1.sock` has `v1.agents.sock`.
 ///
 /// ```

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::output;
 
 /// The daemon rejected the request, or a check found damage.
-pub(crate) const SAID_NO: u8 = 1;
+pub(crate) const REFUSED: u8 = 1;
 /// The command line is wrong.
 pub(crate) const USAGE: u8 = 64;
 /// The daemon cannot be reached.
@@ -21,7 +21,7 @@ pub(crate) const INTERNAL: u8 = 70;
 /// The same command may work later.
 pub(crate) const TRY_LATER: u8 = 75;
 /// Something a person must change: configuration, disk, versions.
-pub(crate) const A_PERSON: u8 = 78;
+pub(crate) const CONFIG: u8 = 78;
 
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -98,7 +98,7 @@ impl From<ClientError> for Failure {
         let exit = match &error {
             ClientError::Refused(wire) => exit_of(wire),
             ClientError::TooLarge { .. } => USAGE,
-            ClientError::TooOld(_) | ClientError::TooNew(_) => A_PERSON,
+            ClientError::TooOld(_) | ClientError::TooNew(_) => CONFIG,
             ClientError::Timeout { .. } => TRY_LATER,
             ClientError::Unreadable { .. } => INTERNAL,
             // Not running, unusable, broken, and variants of later clients.
@@ -152,9 +152,9 @@ fn is_of_another_version(error: &WireError) -> bool {
 fn exit_of(error: &WireError) -> u8 {
     match error.code {
         1000..=1999 | -32700 | -32602..=-32600 | -32008..=-32006 => USAGE,
-        2000..=2999 => SAID_NO,
+        2000..=2999 => REFUSED,
         3000..=3999 => TRY_LATER,
-        5000..=5999 => A_PERSON,
+        5000..=5999 => CONFIG,
         _ if error.retry() == Retry::Backoff => TRY_LATER,
         _ => INTERNAL,
     }
@@ -175,8 +175,8 @@ mod tests {
             let expected = match kind.code() {
                 -32603 | 4000..=4999 => INTERNAL,
                 -32009 | 3000..=3999 => TRY_LATER,
-                2000..=2999 => SAID_NO,
-                5000..=5999 => A_PERSON,
+                2000..=2999 => REFUSED,
+                5000..=5999 => CONFIG,
                 _ => USAGE,
             };
             assert_eq!(exit_of(&WireError::new(*kind, "m")), expected, "{}", kind.name());

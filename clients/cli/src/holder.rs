@@ -1,6 +1,6 @@
 //! Finds the process that holds the daemon's locks if the socket does not answer.
 //!
-//! A daemon whose socket was removed is still running: it holds the lock beside the socket or that of the state folder,
+//! A daemon whose socket was removed is still running: it holds the lock next to the socket or that of the state folder,
 //! and binds the socket again within two seconds. "Not running" would be wrong, and a second daemon could not start.
 
 use std::fmt;

@@ -7,7 +7,7 @@ use longhaul_protocol::thread::{
 };
 use longhaul_protocol::{ErrorKind, job};
 
-use crate::failure::{Failure, SAID_NO, USAGE};
+use crate::failure::{Failure, REFUSED, USAGE};
 use crate::session::Session;
 
 /// Maximum jobs listed for an ambiguous prefix.
@@ -104,7 +104,7 @@ async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {
             return Ok(thread);
         }
     }
-    Err(Failure::new(SAID_NO, "no thread has been read yet")
+    Err(Failure::new(REFUSED, "no thread has been read yet")
         .with_hint("longhaul doctor shows where the daemon looks"))
 }
 
@@ -130,7 +130,7 @@ fn only(mut found: Vec<String>, named: &str) -> Result<String, Failure> {
         );
     }
     found.pop().ok_or_else(|| {
-        Failure::new(SAID_NO, format!("there is no job {named:?}"))
+        Failure::new(REFUSED, format!("there is no job {named:?}"))
             .with_hint("longhaul job list shows the names")
     })
 }

@@ -19,7 +19,7 @@ fn exit_code_depends_on_the_error_kind() {
         (ErrorKind::LimitExceeded, 64),
         (ErrorKind::InvalidParams, 64),
         (ErrorKind::Internal, 70),
-        (ErrorKind::ModelRefused, 70),
+        (ErrorKind::ModelOutputInvalid, 70),
         (ErrorKind::StoreBusy, 75),
         (ErrorKind::DiskFull, 78),
     ];

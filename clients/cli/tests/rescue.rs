@@ -44,7 +44,7 @@ fn several_blocked_threads_are_listed_with_causes() {
     let done = desk.run(&["rescue"]);
     assert_eq!(done.code, 0, "{done:?}");
     for words in [
-        "the window is full, 3 times in a row",
+        "its last 3 requests did not fit the window",
         "its agent could not compact it",
         "longhaul rescue THREAD",
     ] {
@@ -75,7 +75,7 @@ fn open_thread_must_be_closed_first() {
 
 #[test]
 fn status_and_doctor_report_blocked_threads() {
-    let words = "1 thread is blocked: the window is full, 2 times in a row";
+    let words = "1 thread is blocked: its last 2 requests did not fit the window";
     for (threads, is_reported) in
         [(vec![blocked(THREAD, "context_full", 2)], true), (vec![], false)]
     {

@@ -87,7 +87,7 @@ pub fn tokens(window: Option<u64>) -> u64 {
     share(window, WINDOW_SHARE, TOKENS)
 }
 
-/// Tokens of the newest messages to keep beside the briefing.
+/// Tokens of the newest messages to keep besides the briefing.
 #[must_use]
 pub fn tail_tokens(window: Option<u64>) -> u64 {
     share(window, TAIL_WINDOW_SHARE, TAIL_TOKENS)

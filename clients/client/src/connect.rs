@@ -41,7 +41,7 @@ impl ConnectOptions {
         }
     }
 
-    /// Calls as an agent, for the project of this process's folder: uses the agents' socket beside the one that would be
+    /// Calls as an agent, for the project of this process's folder: uses the agents' socket next to the one that would be
     /// used.
     #[must_use]
     pub const fn agent(mut self) -> Self {

@@ -16,7 +16,7 @@
 //! Names alone do not make a briefing, so the text is measured, too ([`WordKind`]): the person's words, the last
 //! report's, and sentences that were referred to later, each by words in their order; the share of bare names; and
 //! statements that the transcript contradicts, of which there must be none. A list of names scores zero there: the
-//! identifier-bag baseline is reported beside the view as a warning.
+//! identifier-bag baseline is reported next to the view as a warning.
 //!
 //! X-FRR@N measures long-term memory: of the names that the first 40 calls of a session used and that only earlier
 //! sessions of the repository had shown, how many are in a memory of N tokens made from those earlier sessions

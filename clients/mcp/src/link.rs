@@ -119,7 +119,7 @@ async fn has_ended(client: &Client) -> bool {
     }
 }
 
-/// Runs `longhaul up` (beside this program, else on the `PATH`) to start the daemon; returns whether it was found.
+/// Runs `longhaul up` (next to this program, else on the `PATH`) to start the daemon; returns whether it was found.
 fn start(socket: Option<&Path>) -> bool {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join("longhaul"));

@@ -35,6 +35,7 @@ use shown_settings::ShownSettings;
 pub use bill::{CompactionBill, CompactionCosts, RequestTokens, WorkAfterCompaction};
 pub use gauge::Gauge;
 pub use meter::{CompactionPoint, Meter, Point, Report};
+pub(crate) use visible::KEPT_USER_TOKENS;
 pub use visible::Visible;
 
 pub use crate::checkpoint::files::Touch;

@@ -8,14 +8,11 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::fold::KEPT_USER_TOKENS;
 use crate::item::{ItemKind, MessageItem};
 use crate::rollout::contextual::CODEX_SUMMARY_OPENING;
 use crate::rollout::{Body, Item, Role, codex, contextual};
 use crate::{text, tokens};
-
-/// Tokens of the person's newest messages that survive a compaction without a replacement history, as in
-/// Codex.
-const KEPT_USER_TOKENS: u64 = 20_000;
 
 /// Introduces the checkpoint that replaces an encrypted compaction.
 const STAND_IN: &str = "[longhaul] The history up to here was compacted by the provider into an encrypted \

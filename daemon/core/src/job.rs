@@ -3,7 +3,7 @@
 //!
 //! # Theory of operation
 //! A [`Job`] is one row per key. *wanted* rises with every request; *done* is set to the value of *wanted*
-//! that a finished run had read, so anything requested during a run is still owed after it. A run is
+//! that a finished run had read, so anything requested during a run is still pending after it. A run is
 //! identified by its *epoch*, which rises with every claim, and a nonce. Finishing requires both, so a run
 //! that was taken over can neither publish nor change the row: a [`Fence`] checks them in the transaction
 //! that stores the result. The attempt is counted at the claim, so a job that kills its worker ends in
@@ -111,7 +111,7 @@ impl JobKey {
 #[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum State {
-    /// Owed; runs when there is capacity.
+    /// Pending; runs when there is capacity.
     Queued,
     Running,
     Done,
@@ -170,8 +170,8 @@ impl Job {
         matches!(kind, Some(FailureKind::RateLimited | FailureKind::BudgetSpent))
     }
 
-    /// Whether a run is owed.
-    pub fn is_owed(&self) -> bool {
+    /// Whether a run is pending.
+    pub fn is_pending(&self) -> bool {
         self.wanted > self.done
     }
 }

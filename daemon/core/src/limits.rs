@@ -1,7 +1,11 @@
 //! Bounds of a saved fold, of the search index and of a person's choices.
 //!
-//! Other bounds are beside the code that enforces them. Those of a fold keep it within 256 KiB for any transcript, and near 140 KB for
+//! Other bounds are next to the code that enforces them. Those of a fold keep it within 256 KiB for any transcript, and near 140 KB for
 //! the busiest thread measured.
+
+/// Milliseconds, the unit of bounds in time.
+pub const HOUR_MS: i64 = 3_600_000;
+pub const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// Bytes of an index row's excerpt.
 pub const EXCERPT_BYTES: usize = 160;

@@ -76,7 +76,7 @@ fn is_resolved(path: &str) -> bool {
         && !memchr::memchr_iter(b'/', path.as_bytes()).any(follows_slash)
 }
 
-/// Folders whose content nobody keeps, in lower case.
+/// Temporary folders, in lower case.
 const TEMPORARY: &[&str] = &["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/", "/dev/"];
 
 /// The same, wherever they are: the temporary folders of Windows, and the agents' own.
@@ -87,6 +87,11 @@ pub fn is_temporary(path: &str) -> bool {
     let lower = path.to_lowercase().replace('\\', "/");
     TEMPORARY.iter().any(|folder| lower.starts_with(folder))
         || TEMPORARY_ANYWHERE.iter().any(|folder| lower.contains(folder))
+}
+
+/// Whether a path is in a temporary folder, or only the shell knows where it is.
+pub fn is_temporary_or_unresolved(path: &str) -> bool {
+    is_temporary(path) || path.contains('$')
 }
 
 /// Whether a file is temporary and not in a folder of its own below `/tmp`, where agents make worktrees.

@@ -1,6 +1,7 @@
-//! Cuts that never split a character, and conversion to one line.
+//! Cuts that never split a character, conversion to one line, and other steps on plain text.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -16,6 +17,29 @@ pub fn prefix(text: &str, bytes: usize) -> &str {
 pub fn suffix(text: &str, bytes: usize) -> &str {
     let start = text.len().saturating_sub(bytes);
     &text[text.ceil_char_boundary(start)..]
+}
+
+/// Appends formatted text.
+pub fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _written = out.write_fmt(words);
+}
+
+/// Lower-case letters and digits of `words`, joined by single hyphens, at most `bytes` bytes; may be empty. Non-ASCII
+/// letters are dropped, since file systems treat them differently.
+pub fn slug(words: &str, bytes: usize) -> String {
+    let mut out = String::new();
+    for c in words.chars() {
+        if out.len() >= bytes {
+            break;
+        }
+        match c.to_ascii_lowercase() {
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            _ if !out.is_empty() && !out.ends_with('-') => out.push('-'),
+            _ => {}
+        }
+    }
+    out.trim_end_matches('-').to_owned()
 }
 
 /// Cuts the end so that the result, ellipsis included, is at most `bytes` bytes.
@@ -257,6 +281,19 @@ mod tests {
         assert!(whole.contains("…1680 bytes cut…"), "{whole}");
         // The marker has a `b` and no `a`.
         assert_eq!((kept('a'), kept('b')), (200, 101), "two thirds are the beginning");
+    }
+
+    #[test]
+    fn slugs_are_safe_in_any_file_system() {
+        for (words, expected) in [
+            ("Fix the Parser!", "fix-the-parser"),
+            ("../../etc/passwd", "etc-passwd"),
+            ("修复", ""),
+            ("  a__b  ", "a-b"),
+        ] {
+            assert_eq!(slug(words, 60), expected);
+        }
+        assert!(slug(&"word ".repeat(99), 60).len() <= 60);
     }
 
     #[test]

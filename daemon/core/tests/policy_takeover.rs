@@ -10,7 +10,7 @@ use longhaul_core::policy::{Point, PolicyAction, Situation, decide, replay};
 use longhaul_core::signal::Boundary;
 use serde_json::json;
 
-use crate::policy_defects::{at, auto, committed, names, take};
+use crate::policy_defects::{at, auto, committed, names, refusal, take};
 use crate::session::{line, message, meta, push};
 
 /// An agent's own compaction appears only in its transcript: growth is measured from it, and it counts toward
@@ -30,10 +30,7 @@ fn the_agents_own_compaction_also_requires_growth() {
     assert_eq!(found.baseline, Some(Baseline { used: after, at_ms: now_ms }));
     assert_eq!(found.compactions_in_hour, 1);
     let decision = decide(&Policy::default(), &found);
-    assert_eq!(
-        (decision.action, decision.refused_by().unwrap().rule.as_str()),
-        (PolicyAction::Wait, "growth")
-    );
+    assert_eq!((decision.action, refusal(&decision)), (PolicyAction::Wait, "growth"));
     let later =
         replay::situation(&fold, (&window, fold.used()), "t", (now_ms + 3_600_000, Point::TurnEnd));
     assert_eq!(later.compactions_in_hour, 0);

@@ -6,8 +6,10 @@
 //! everything else; from then on clients can connect, and wait in the kernel's queue. [`App::run`] starts the tasks, the
 //! socket's first, so that no client waits for ingestion, and notifies systemd.
 //!
-//! Every task is awaited here. A task that ends before the daemon is stopped ends the daemon with an error: a restart by
-//! systemd is better than a daemon without one of its tasks.
+//! The tasks of the daemon are awaited here; ingestion, the indexer and the archiver await their own when they stop. Only
+//! tasks that end by themselves (a search for room, an inspection of a repository) are not awaited. A task that ends
+//! before the daemon is stopped ends the daemon with an error: a restart by systemd is better than a daemon without one of
+//! its tasks.
 //!
 //! Drain: STOPPING → subscriptions get `closing` → accepting stops → requests in flight finish, for at most the grace
 //! period → background tasks stop → the socket is unlinked → the lock is released. A crash at any point leaves free locks
@@ -133,7 +135,7 @@ async fn bind(path: &Path, state: &Arc<Lock>) -> Result<BoundSocket, BindError> 
     Ok(lock::soon(|| BoundSocket::bind(path), BindError::is_held).await?.with_state_lock(state))
 }
 
-/// Binds the agents' socket beside the person's, for a unit that has only the latter.
+/// Binds the agents' socket next to the person's, for a unit that has only the latter.
 fn bind_agents_beside(socket: &Path, state: &Arc<Lock>) -> Option<BoundSocket> {
     match BoundSocket::bind(&of_agents(socket)) {
         Ok(agents) => Some(agents.with_state_lock(state)),

@@ -36,7 +36,7 @@ pub use pack::{
     PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, readable_chunks,
 };
 pub(crate) use text::ArchivedReader;
-pub use text::ArchivedText;
+pub use text::{ArchivedText, damaged};
 
 use crate::folder::make_synced;
 

@@ -1,7 +1,7 @@
-//! The only reader of time and randomness.
+//! The only reader of the system's clocks and of randomness.
 //!
-//! Other code takes `now_ms` as a parameter or gets a [`Clock`], so that tests can stop time, jump and replay. Timers are
-//! tokio's, which tests pause instead.
+//! Other code takes `now_ms` as a parameter or gets a [`Clock`], so that tests can stop time, jump and replay. Timers and
+//! deadlines use tokio's clock, which tests pause instead.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -70,6 +70,7 @@ use tokio_util::sync::CancellationToken;
 pub use crate::discovery::{Counts, Root};
 pub use error::{FoldLoadError, SyncError};
 pub use events::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
+pub(crate) use folding::may_continue;
 pub(crate) use identity::{Compared, Walk, compare};
 pub use limits::Limits;
 pub use progress::{Progress, SourceProgress};
@@ -86,6 +87,9 @@ use shared::Shared;
 use worker::{Request, Worker};
 
 const REQUESTS_MAX: usize = 64;
+
+/// How long a call waits until a thread that it began is listed. Its transcript is on disk in any case.
+pub(crate) const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// Maximum files of one thread that a sync catches up.
 const SYNC_FILES_MAX: usize = 8;

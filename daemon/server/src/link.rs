@@ -174,7 +174,6 @@ pub(crate) struct Idleness {
     pub(crate) idle_ms: u64,
 }
 
-/// The context of a call.
 #[derive(Debug, Clone)]
 pub struct CallContext {
     pub link: Arc<Link>,

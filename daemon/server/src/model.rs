@@ -62,7 +62,6 @@ pub enum Task {
 }
 
 impl ModelSettings {
-    /// The model for a task.
     pub fn of(&self, task: Task) -> Option<ModelChoice> {
         self.by_task.get(&task).or(self.default.as_ref()).cloned()
     }

@@ -40,7 +40,7 @@ pub fn publish(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     File::open(folder)?.sync_all()
 }
 
-/// Creates a hidden file beside `path`, under an unused name.
+/// Creates a hidden file next to `path`, under an unused name.
 fn stage(path: &Path) -> io::Result<(File, PathBuf)> {
     for number in 0..NAMES_MAX {
         let mut name = OsString::from(".");
@@ -54,7 +54,7 @@ fn stage(path: &Path) -> io::Result<(File, PathBuf)> {
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other(format!("{NAMES_MAX} unfinished files are beside {}", path.display())))
+    Err(io::Error::other(format!("{NAMES_MAX} unfinished files are next to {}", path.display())))
 }
 
 /// Gives the file its final name. A plain rename could replace a file created in the meantime.

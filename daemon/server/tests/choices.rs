@@ -10,8 +10,10 @@ use longhaul_protocol::checkpoint::{
 use longhaul_protocol::compaction::{
     CompactionList, CompactionListParams, Preview, PreviewParams, RunParams, Strategy,
 };
+use longhaul_protocol::history::{HistoryGet, HistoryGetParams};
 use longhaul_protocol::socket::of_agents;
 use longhaul_protocol::thread::{Continue, ContinueParams};
+use serde_json::json;
 
 use crate::ladder::{REQUEST, SUMMARY, THREAD, daemon, on};
 use crate::support::provider::{Answer, Provider};
@@ -92,6 +94,50 @@ async fn every_view_of_a_thread_and_its_continuations_honors_the_choices() {
     let params = UnchooseParams { thread_id: SESSION.into(), choice_id: dropped.choice_id };
     client.call::<Unchoose>(params).await.unwrap();
     assert!(client.compact(of_thread(SESSION)).await.view.contains(DROPPED));
+}
+
+/// A thread has the choices of the transcripts that its history has, and no others.
+#[tokio::test]
+async fn a_long_lineage_has_the_choices_of_as_many_threads_as_it_has_items_of() {
+    const THREADS: usize = 18;
+    const LINEAGE: usize = 16;
+    let id = |number: usize| format!("019cadd3-0000-7000-8000-0000000001{number:02}");
+    let (home, mut bytes) = (tempfile::tempdir().unwrap(), 0);
+    let mut base = Rollout::new(&id(0), Path::new("/w"));
+    for number in 0..THREADS {
+        let mut rollout = match number {
+            0 => Rollout::new(&id(0), Path::new("/w")),
+            _ => Rollout::forked(&id(number), &base, 0),
+        };
+        if number > 0 {
+            // Each transcript has two lines; a cut counts those of the whole lineage.
+            let cut = json!({ "thread_id": id(number - 1), "end_ordinal_exclusive": number * 2,
+                "end_byte_offset": bytes });
+            rollout.meta("history_base", cut);
+        }
+        rollout.message("user", &format!("Fetch page {number}."));
+        bytes = std::fs::metadata(rollout.write(home.path())).unwrap().len();
+        base = rollout;
+    }
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    for number in 0..THREADS {
+        client.sync(&id(number)).await;
+        let (thread_id, text) = (id(number), Some(format!("Page {number} is final.")));
+        let params = ChooseParams { thread_id, action: ChoiceAction::Pin, text, handle: None };
+        client.call::<Choose>(params).await.unwrap();
+    }
+    let newest = id(THREADS - 1);
+    let params = HistoryGetParams { thread_id: newest.clone(), ..Default::default() };
+    let items = client.call::<HistoryGet>(params).await.unwrap().items;
+    let items = serde_json::to_string(&items).unwrap();
+    let choices = choices(&mut client, &newest).await;
+    for number in 0..THREADS {
+        let is_of_lineage = number >= THREADS - LINEAGE;
+        assert_eq!(items.contains(&format!("page {number}.")), is_of_lineage, "{number}: {items}");
+        let pin = format!("Page {number} is final.");
+        let is_chosen = choices.iter().any(|choice| choice.text.as_str() == pin);
+        assert_eq!(is_chosen, is_of_lineage, "{number}: {choices:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Runs a schedule, chosen by a seed, of crashes, suspends, clock jumps, reboots, takeovers and late answers on the real
 //! job table in a database that two daemons have open. After each step it checks the invariants against the test's own
-//! records; at the end all faults stop, and every owed job must have run once.
+//! records; at the end all faults stop, and every pending job must have run once.
 //!
 //! The state folder's lock admits only one daemon (`lifecycle.rs`). Here that lock does not work, as on some network file
 //! systems, so epochs and leases alone must suffice.
@@ -261,7 +261,7 @@ impl World {
         assert!(running <= RULES.running_max as usize, "capacity_holds: {running} run");
         for job in &rows {
             assert!(job.attempts <= RULES.attempts_max, "attempts_are_bounded: {job:?}");
-            assert!(job.done <= job.wanted, "owed_is_never_done: {job:?}");
+            assert!(job.done <= job.wanted, "pending_is_never_done: {job:?}");
             assert_eq!(job.lease.is_some(), job.state == State::Running, "a_lease_means_running");
             let newest = self.epochs.get(&job.key.subject).and_then(BTreeSet::last);
             assert!(newest.is_none_or(|newest| job.epoch >= *newest), "epochs_rise: {job:?}");
@@ -283,13 +283,13 @@ impl World {
         match jobs.why(&job.key).await.unwrap().1 {
             Why::Waiting { wait_ms, .. } => assert!(wait_ms <= RULES.wait_ms_max(), "{job:?}"),
             Why::Running { lease_ms, .. } => assert!(lease_ms <= 2 * RULES.lease_ms, "{job:?}"),
-            Why::NothingOwed => assert!(!job.is_owed(), "{job:?}"),
+            Why::NothingPending => assert!(!job.is_pending(), "{job:?}"),
             Why::Due | Why::Abandoned | Why::NoRoom { .. } | Why::Dead { .. } => {}
             Why::Parked { .. } => assert_eq!(job.state, State::Parked, "at {now:?}"),
         }
     }
 
-    /// Without further faults: owed jobs run, and dead ones have a failure.
+    /// Without further faults: pending jobs run, and dead ones have a failure.
     async fn heal(&mut self) {
         self.runs.clear();
         for _ in 0..400 {
@@ -308,7 +308,7 @@ impl World {
             }
         }
         panic!(
-            "owed_is_run_in_the_end: {:?}",
+            "pending_is_run_in_the_end: {:?}",
             self.daemons[0].0.list(&JobFilter::default(), 100).await
         );
     }

@@ -160,7 +160,7 @@ async fn a_thread_without_a_job_says_why() {
     client.call::<memory::Run>(all).await.unwrap();
     let answer = why(&mut client, THREAD).await;
     let found = (answer.reason.as_str(), answer.skipped.as_deref());
-    assert_eq!(found, ("nothing_owed", Some("nothing_new")));
+    assert_eq!(found, ("nothing_pending", Some("nothing_new")));
     let nobody = of("extract/019cadd3-0000-7000-8000-00000000dead");
     let error = client.call::<Why>(nobody).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ThreadNotFound);

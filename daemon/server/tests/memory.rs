@@ -124,7 +124,7 @@ async fn threads_become_files_that_are_summarized_searched_and_read() {
     assert_eq!((shown.generation, shown.project.as_deref()), (run.generation, Some(APP)));
     // The path that agents are given.
     let how = shown.instructions.unwrap();
-    let (_, root) = how.split_once("more of it lies in ").unwrap();
+    let (_, root) = how.split_once("there is more in ").unwrap();
     let root = root.split(". ").next().unwrap();
     assert!(Path::new(root).join("MEMORY.md").is_file() && !how.contains('{'), "{how}");
     assert!(how.len() <= 4 * 330 && how.contains("<memory_citation>"), "{how}");

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! *Owns* `index.db` beside the packs: the archived texts, their chunks, and the chunks' positions in the packs. A pack
+//! *Owns* `index.db` next to the packs: the archived texts, their chunks, and the chunks' positions in the packs. A pack
 //! is on disk before the index names it, and is deleted after its entry. So a crash leaves packs without an entry, never
 //! entries without a pack. For that, commits wait for the disk.
 //!

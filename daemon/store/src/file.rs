@@ -175,7 +175,6 @@ impl FileTable {
             .map_err(|error| pools.classify(error))
     }
 
-    /// The file at `path`.
     pub async fn by_path(&self, path: &str) -> Result<Option<FileRow>, StoreError> {
         let pools = self.0.pools();
         sqlx::query(select_files!("WHERE path = ?1"))

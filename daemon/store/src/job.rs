@@ -104,7 +104,7 @@ impl JobTable {
     }
 
     /// Deletes some of the jobs that ended before this age of the database, with their events; returns their number, 0
-    /// when done. Keeps owed jobs.
+    /// when done. Keeps pending jobs.
     pub async fn prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);

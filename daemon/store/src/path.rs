@@ -1,4 +1,4 @@
-//! Paths of a database: of the files beside it, and in a URI.
+//! Paths of a database: of the files next to it, and in a URI.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,4 +1,4 @@
-//! Digests of a database's pages, stored beside it while it is idle.
+//! Digests of a database's pages, stored next to it while it is idle.
 //!
 //! # Theory of operation
 //! SQLite detects a malformed page, but returns any other change that a failing disk makes to one: a number, a word, a

@@ -43,14 +43,14 @@ pub struct StatusResult {
     pub panics: u64,
     /// The configured model and what was spent; absent if none is configured.
     pub model: Option<ModelStatus>,
-    /// Cost of our compactions of threads, beside that of the agents' own.
+    /// Cost of our compactions of threads, next to that of the agents' own.
     #[serde(default)]
     pub compactions: CompactionsStatus,
     /// What a person should know.
     pub warnings: Vec<Warning>,
 }
 
-/// Cost of our compactions of threads that are stored, beside that of the agents' own.
+/// Cost of our compactions of threads that are stored, next to that of the agents' own.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionsStatus {

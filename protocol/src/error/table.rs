@@ -83,14 +83,10 @@ error_kinds! {
     VersionUnsupported = 1001 "version_unsupported" Never Some("update the older of client and daemon");
     /// The method needs a capability that `initialize` did not grant.
     CapabilityMissing = 1002 "capability_missing" Never Some("ask for the capability in initialize");
-    /// The first message had to be `initialize`.
-    NotInitialized = 1003 "not_initialized" Reconnect Some("send initialize first on a new connection");
     /// A value is over its limit, which the detail names with its value and the value given; or a job's budget is spent.
     LimitExceeded = 1004 "limit_exceeded" Never None;
     /// A search query cannot be read; the message says why.
     QueryInvalid = 1005 "query_invalid" Never None;
-    /// An update was not accepted: which rule, which evidence is missing.
-    UpdateRejected = 1006 "update_rejected" Never None;
     /// A configuration is invalid; the previous one stays in use.
     ConfigInvalid = 1007 "config_invalid" Never None;
     /// A path is outside the folders the daemon reads.
@@ -118,8 +114,6 @@ error_kinds! {
     IllegalTransition = 2006 "illegal_transition" Never None;
     /// Compaction would not shrink the history enough.
     NotWorthwhile = 2007 "not_worthwhile" Refresh Some("nothing needs to be done: the history is short already");
-    /// The feature is disabled in the configuration.
-    Disabled = 2008 "disabled" Never None;
     /// No such handle.
     HandleNotFound = 2009 "handle_not_found" Never Some("handles are in the receipt of a compaction and in its view");
     /// No such compaction.
@@ -153,10 +147,6 @@ error_kinds! {
 
     /// The model's answer has the wrong shape or size.
     ModelOutputInvalid = 4001 "model_output_invalid" Never None;
-    /// The model refused.
-    ModelRefused = 4002 "model_refused" Never None;
-    /// The request does not fit the model's window, and shortening it did not help.
-    WindowExceeded = 4003 "window_exceeded" Never None;
 
     /// The database is damaged.
     StoreCorrupt = 5001 "store_corrupt" Never Some("longhaul doctor says what to do");

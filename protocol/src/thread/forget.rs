@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// transcripts that the daemon records.
 ///
 /// When the answer comes, no file of the state folder has text of the thread. It is neither archived nor learned again; of
-/// the thread, only its id stays, for that. Text that other threads copied from it is theirs. A call that failed can be
-/// repeated with the same id.
+/// the thread, only its id stays, for that. Copies in other threads are kept. After an error or a crash, the same call
+/// finishes the work.
 ///
 /// # Errors
 /// `thread_not_found`; `illegal_transition` while another program's transcript of the thread exists: it would be read

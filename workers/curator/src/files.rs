@@ -97,15 +97,15 @@ impl Files {
     fn replace(&mut self, path: &str, old: &str, new: &str) -> Result<String, String> {
         let text = self.text(path)?;
         if old.is_empty() {
-            return Err("the words to be replaced are empty".to_owned());
+            return Err("the text to be replaced is empty".to_owned());
         }
         match text.matches(old).count() {
             1 => {
                 let replaced = text.replacen(old, new, 1);
                 self.write(path, &replaced)
             }
-            0 => Err("these words do not stand in the file".to_owned()),
-            many => Err(format!("these words stand there {many} times: give more of them")),
+            0 => Err("the file does not contain this text".to_owned()),
+            many => Err(format!("the file contains this text {many} times: give more of it")),
         }
     }
 

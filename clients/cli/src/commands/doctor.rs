@@ -10,7 +10,7 @@ use longhaul_protocol::policy::{TemplateInfo, TemplatesParams};
 use longhaul_protocol::{compaction, policy};
 use serde::Serialize;
 
-use crate::failure::{A_PERSON, Failure};
+use crate::failure::{CONFIG, Failure};
 use crate::holder::{self, Unreached};
 use crate::session::{Page, Session};
 use crate::style::Style;
@@ -66,8 +66,8 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
     session.print(&page)?;
     match page.count(State::Fail) {
         0 => Ok(()),
-        1 => Err(Failure::new(A_PERSON, "one check failed")),
-        failed => Err(Failure::new(A_PERSON, format!("{failed} checks failed"))),
+        1 => Err(Failure::new(CONFIG, "one check failed")),
+        failed => Err(Failure::new(CONFIG, format!("{failed} checks failed"))),
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use longhaul_eval::{Options, Report, VIEW_NAME, evaluate};
 
-use crate::failure::{Failure, INTERNAL, SAID_NO, TRY_LATER, USAGE};
+use crate::failure::{Failure, INTERNAL, REFUSED, TRY_LATER, USAGE};
 use crate::session::Session;
 
 mod daemon;
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     let stop = Arc::new(AtomicBool::new(false));
     let transcripts = Transcripts::find(&args.paths, args.sessions, Arc::clone(&stop))?;
     if transcripts.is_empty() {
-        return Err(Failure::new(SAID_NO, "there is no session to measure")
+        return Err(Failure::new(REFUSED, "there is no session to measure")
             .with_hint("name a folder that holds .jsonl or .jsonl.zst transcripts"));
     }
     let daemon = PrivateDaemon::start(session).await?;
@@ -111,7 +111,7 @@ fn refuse_empty(report: &Report) -> Result<(), Failure> {
         report.rows.iter().filter(|row| row.view == VIEW_NAME).map(|row| row.cuts).sum();
     match corpus.failed_views.first() {
         Some(reason) if corpus.failed_view_count as u64 == asked => {
-            Err(Failure::new(SAID_NO, format!("the daemon made no view: {reason}")))
+            Err(Failure::new(REFUSED, format!("the daemon made no view: {reason}")))
         }
         _ => Ok(()),
     }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::failure::{Failure, SAID_NO, USAGE};
+use crate::failure::{Failure, REFUSED, USAGE};
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -84,7 +84,7 @@ struct Options {
     /// Show the changes without making them
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Folder of the extension [default: beside this program] or plugin [default: built in]
+    /// Folder of the extension [default: next to this program] or plugin [default: built in]
     #[arg(long, value_name = "FOLDER")]
     from: Option<PathBuf>,
     /// Do not ask for confirmation
@@ -143,7 +143,7 @@ fn run(
     if !options.yes && session.can_ask() {
         session.print_text(&page.shown(&session.style))?;
         if !session.agrees("Make these changes?", true)? {
-            return Err(Failure::new(SAID_NO, "nothing was changed"));
+            return Err(Failure::new(REFUSED, "nothing was changed"));
         }
         let skipped = plan.carry_out()?;
         return session.print_text(&plan.outcome(&skipped, &session.style));

@@ -25,7 +25,7 @@ pub(crate) enum JobCommand {
         after_help = "Examples:\n  longhaul job why consolidate\n  longhaul job why extract/0199a213"
     )]
     Why(JobArgs),
-    /// Run a job now: one that is done, waiting, dead or parked
+    /// Run a job now: one that is done, failed, dead or parked
     #[command(
         after_help = "Examples:\n  longhaul job retry compact/cmp_0199b000-0000-7000-8000-0000000000c1
   longhaul job retry reindex/search      rebuild the search index

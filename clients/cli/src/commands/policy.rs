@@ -133,9 +133,7 @@ pub(crate) async fn run(command: PolicyCommand, session: &Session) -> Result<(),
             session.print(&checked)?;
             // A script checks only the exit code.
             match checked.problems.iter().any(|problem| problem.is_fatal) {
-                true => {
-                    Err(Failure::new(crate::failure::A_PERSON, "this configuration is invalid"))
-                }
+                true => Err(Failure::new(crate::failure::CONFIG, "this configuration is invalid")),
                 false => Ok(()),
             }
         }

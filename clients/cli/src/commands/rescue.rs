@@ -79,7 +79,10 @@ pub(crate) fn describe(threads: &[ThreadSummary]) -> Option<String> {
 fn cause(thread: &ThreadSummary) -> String {
     match thread.blocked {
         Some(blocked) if blocked.cause == BlockedCause::ContextFull => {
-            format!("the window is full, {} in a row", counted(blocked.failures.into(), "time"))
+            format!(
+                "its last {} did not fit the window",
+                counted(blocked.failures.into(), "request")
+            )
         }
         Some(blocked) if blocked.cause == BlockedCause::Compaction => {
             "its agent could not compact it".to_owned()

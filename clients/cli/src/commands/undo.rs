@@ -7,7 +7,7 @@ use longhaul_protocol::compaction::{
 };
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
-use crate::failure::{Failure, SAID_NO};
+use crate::failure::{Failure, REFUSED};
 use crate::progress::while_waiting;
 use crate::select;
 use crate::session::{Page, Session};
@@ -77,7 +77,7 @@ async fn last(thread: Option<&str>, client: &Client, session: &Session) -> Resul
         false => "all compactions of this thread are undone",
     };
     let effective = made.into_iter().find(|made| made.undone_at.is_none());
-    effective.map(|made| made.compaction_id).ok_or_else(|| Failure::new(SAID_NO, nothing))
+    effective.map(|made| made.compaction_id).ok_or_else(|| Failure::new(REFUSED, nothing))
 }
 
 /// Undoes it in Codex, or says why that is impossible; `None` if the thread is not Codex's.
@@ -116,29 +116,34 @@ impl UndoPage {
 impl Page for UndoPage {
     fn text(&self, style: &Style) -> String {
         let undone = &self.undone;
-        let items = counted(undone.history.bytes().len() as u64, "item");
-        let heading = format!("undone: the old history has {items}\n");
-        let rest = match undone.complete {
-            true => String::new(),
+        let (heading, what) = match undone.complete {
+            true => {
+                let items = counted(undone.history.len() as u64, "item");
+                (format!("undone: the old history has {items}\n"), "it")
+            }
             false => {
                 let cost: u64 = undone.handles.iter().map(|entry| entry.tokens).sum();
                 let handles = counted(undone.handles.len() as u64, "handle");
-                format!("{} more tokens are behind {handles}\n", tokens(cost))
+                let size = tokens(cost);
+                let heading = format!(
+                    "undone: the old history has {size} tokens, too many to print: expand its {handles}\n"
+                );
+                (heading, "the handles")
             }
         };
         let thread_id = undone.thread_id.as_deref().unwrap_or_default();
         let outcome = match (self.session_of_codex, &self.not_in_codex) {
             (Some(CodexSession::Open), _) => {
-                "the open session of Codex has them again: continue there\n".to_owned()
+                "the open Codex session has the old history again: continue there\n".to_owned()
             }
             (Some(CodexSession::Closed), _) => {
-                format!("the session of Codex has them again: codex resume {thread_id}\n")
+                format!("the Codex session has the old history again: codex resume {thread_id}\n")
             }
             (None, Some(why)) => format!("not undone in Codex: {why}\n") + &self.instructions(),
             (None, None) => self.instructions(),
         };
-        let print = format!("print it: longhaul undo {} --json\n", undone.compaction_id);
-        [style.bold(&heading), rest, outcome, style.dim(&print)].concat()
+        let print = format!("print {what}: longhaul undo {} --json\n", undone.compaction_id);
+        [style.bold(&heading), outcome, style.dim(&print)].concat()
     }
 }
 

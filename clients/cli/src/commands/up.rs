@@ -15,7 +15,7 @@ use longhaul_protocol::daemon::{NoParams, Status, StatusResult};
 use serde::Serialize;
 
 use crate::commands::install::place;
-use crate::failure::{A_PERSON, Failure};
+use crate::failure::{CONFIG, Failure};
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::Style;
@@ -84,8 +84,8 @@ pub(super) fn find_program() -> Result<PathBuf, Failure> {
 
 fn program_beside(name: &str) -> Result<PathBuf, Failure> {
     place::beside(name).ok_or_else(|| {
-        Failure::new(A_PERSON, format!("{name} is neither beside this program nor on the PATH"))
-            .with_hint("install it beside this program, or start it yourself")
+        Failure::new(CONFIG, format!("{name} is neither next to this program nor on the PATH"))
+            .with_hint("install it next to this program, or start it yourself")
     })
 }
 

@@ -250,7 +250,9 @@ impl Briefing {
                     self.tasks.outdate(seq, &shown);
                     self.effects.outdate(&shown);
                 }
-                (Use::Written, Some(of)) if !is_temporary(path) && written != Some(command) => {
+                (Use::Written, Some(of))
+                    if !paths::is_temporary_or_unresolved(path) && written != Some(command) =>
+                {
                     written = Some(command);
                     edits.push(heredoc(of, shown));
                 }
@@ -327,7 +329,9 @@ fn handed_over(action: &Action) -> Vec<(&'static str, &str)> {
         }
         Action::Script(script) => {
             let commands = script.commands.iter().filter(|command| {
-                command.written.iter().any(|path| is_temporary(path) && !path.starts_with("/dev/"))
+                command.written.iter().any(|path| {
+                    paths::is_temporary_or_unresolved(path) && !path.starts_with("/dev/")
+                })
             });
             let texts =
                 commands.map(|command| command.input.as_str()).filter(|text| is_prose(text));
@@ -374,11 +378,6 @@ fn is_prose(text: &str) -> bool {
         prose += usize::from(!is_code && line.split_whitespace().count() >= 4);
     }
     prose >= 2 && prose * 2 > all
-}
-
-/// Whether a path is in a temporary folder or unresolved.
-fn is_temporary(path: &str) -> bool {
-    paths::is_temporary(path) || path.contains('$')
 }
 
 fn edit(change: &Change, places: Places<'_>) -> FileEdit {

@@ -30,7 +30,6 @@ pub fn default_tokens(tokens_before: u64, is_compacted: bool) -> u64 {
     (tokens_before / share).clamp(512, DEFAULT_TOKENS)
 }
 
-/// The inputs of a view.
 #[derive(Debug, Clone, Copy)]
 pub struct ViewInputs<'a> {
     pub thread_id: Option<&'a str>,

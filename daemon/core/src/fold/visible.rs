@@ -9,8 +9,8 @@ use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::limits;
 use crate::rollout::Replacement;
 
-/// Tokens of the newest user messages that survive a compaction without a replacement history.
-const KEPT_USER_TOKENS: u64 = 20_000;
+/// Tokens of the person's newest messages that survive a compaction without a replacement history, as in Codex.
+pub(crate) const KEPT_USER_TOKENS: u64 = 20_000;
 
 /// Maximum rolled-back spans to keep. The oldest is dropped first, since it was most likely compacted away.
 const VOIDS: usize = 64;

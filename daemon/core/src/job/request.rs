@@ -14,7 +14,7 @@ pub struct JobRequest {
     pub urgent: bool,
 }
 
-/// Requests a job: creates its row or raises *wanted*. Input that is already owed or done changes only the
+/// Requests a job: creates its row or raises *wanted*. Input that is already pending or done changes only the
 /// priority, so repeating a request is free and keeps its place in the queue.
 pub fn request(job: Option<Job>, request: JobRequest, now: &Moment) -> Job {
     let Some(mut job) = job else {
@@ -78,7 +78,7 @@ pub fn retry(mut job: Job, now: &Moment) -> Job {
     if job.state == State::Running {
         return job;
     }
-    if !job.is_owed() {
+    if !job.is_pending() {
         job.wanted = job.wanted.saturating_add(1);
     }
     wake(&mut job);
@@ -86,7 +86,7 @@ pub fn retry(mut job: Job, now: &Moment) -> Job {
     job
 }
 
-/// Cancels a job: nothing is owed any more. A running run loses its claim, and its result is discarded.
+/// Cancels a job: nothing is pending any more. A running run loses its claim, and its result is discarded.
 pub fn cancel(mut job: Job, now: &Moment) -> Job {
     if job.state == State::Running {
         job.epoch = job.epoch.saturating_add(1);

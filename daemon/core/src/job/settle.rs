@@ -35,7 +35,7 @@ pub enum FailureKind {
     Abandoned,
 }
 
-/// Records a success. Anything requested during the run is still owed, after the cooldown unless urgent. Idempotent:
+/// Records a success. Anything requested during the run is still pending, after the cooldown unless urgent. Idempotent:
 /// a claim may report its success again if the first answer was lost.
 ///
 /// # Errors
@@ -52,10 +52,10 @@ pub fn finish(mut job: Job, token: &Token, rules: &Rules, now: &Moment) -> Resul
     job.finished_at = Some(now.clone());
     job.finished_by = Some(token.clone());
     job.updated_at = now.clone();
-    job.state = if job.is_owed() { State::Queued } else { State::Done };
-    let passes_by = job.is_owed() && job.urgent;
+    job.state = if job.is_pending() { State::Queued } else { State::Done };
+    let passes_by = job.is_pending() && job.urgent;
     job.not_before = (rules.cooldown_ms > 0 && !passes_by).then(|| now.plus_ms(rules.cooldown_ms));
-    job.urgent &= job.is_owed();
+    job.urgent &= job.is_pending();
     Ok(job)
 }
 

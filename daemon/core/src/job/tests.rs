@@ -190,7 +190,7 @@ fn a_job_that_fails_too_often_is_dead() {
 }
 
 #[test]
-fn a_request_during_a_run_is_owed_after_it() {
+fn a_request_during_a_run_is_pending_after_it() {
     let (job, token) = claimed(queued("a"), 0);
     let job = request(Some(job), ask("b"), &at(1));
     assert_eq!(job.state, State::Running);
@@ -198,7 +198,7 @@ fn a_request_during_a_run_is_owed_after_it() {
     assert_eq!((job.state, job.wanted, job.done), (State::Queued, 2, 1));
     assert_eq!(job.not_before, None, "these rules have no cooldown");
     let again = request(Some(job), ask("b"), &at(3));
-    assert_eq!(again.wanted, 2, "the same input is owed once");
+    assert_eq!(again.wanted, 2, "the same input is pending once");
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn a_cooldown_applies_to_later_requests_too() {
     let rules = Rules { cooldown_ms: 500, ..RULES };
     let (job, token) = claimed(queued("a"), 0);
     let done = finish(job, &token, &rules, &at(10)).unwrap();
-    assert_eq!(why(&done, Load::default(), &rules, &at(11)), Why::NothingOwed);
+    assert_eq!(why(&done, Load::default(), &rules, &at(11)), Why::NothingPending);
     let asked = |urgent| request(Some(done.clone()), JobRequest { urgent, ..ask("b") }, &at(110));
     let waiting = Why::Waiting { wait_ms: 400, after: None };
     assert_eq!(why(&asked(false), Load::default(), &rules, &at(110)), waiting);

@@ -10,7 +10,7 @@ use super::{Job, Load, Moment, Rules, State, span_ms};
 pub enum Why {
     /// It may run now.
     Due,
-    NothingOwed,
+    NothingPending,
     Running {
         holder: String,
         /// Milliseconds until its lease expires.
@@ -49,11 +49,11 @@ pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
         (State::Running, _) => return Why::Abandoned,
         (State::Dead, _) => return Why::Dead { detail: detail() },
         (State::Parked, _) => return Why::Parked { detail: detail() },
-        (State::Done, _) => return Why::NothingOwed,
+        (State::Done, _) => return Why::NothingPending,
         (State::Queued | State::Failed, _) => {}
     }
-    if !job.is_owed() {
-        return Why::NothingOwed;
+    if !job.is_pending() {
+        return Why::NothingPending;
     }
     let wait_ms =
         job.not_before.as_ref().map_or(0, |due| span_ms(now, due, longest(job, due, rules)));

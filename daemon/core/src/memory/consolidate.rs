@@ -30,7 +30,7 @@ use super::plain::plain;
 use super::slug::stem;
 use crate::redact::redact;
 use crate::step::Origin;
-use crate::{quote, text};
+use crate::{limits, quote, text};
 
 pub(in crate::memory) use claims::{CLAIMS, claim_line};
 pub use files::PROFILE_WORDS_MAX;
@@ -80,17 +80,17 @@ pub struct Inputs<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Maximum threads to consolidate. Default 256.
+    /// Maximum threads to consolidate.
     pub max_threads: usize,
-    /// Drop threads unused for this many milliseconds. Default 30 days.
+    /// Drop threads unused for this many milliseconds.
     pub max_unused_ms: i64,
-    /// Maximum tokens of `memory_summary.md`. Default 5,000.
+    /// Maximum tokens of `memory_summary.md`.
     pub summary_tokens: u64,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { max_threads: 256, max_unused_ms: 30 * 86_400_000, summary_tokens: 5_000 }
+        Self { max_threads: 256, max_unused_ms: 30 * limits::DAY_MS, summary_tokens: 5_000 }
     }
 }
 

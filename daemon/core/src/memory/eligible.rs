@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::limits::{DAY_MS, HOUR_MS};
 use crate::thread::ThreadKind;
 
 /// Facts about a candidate thread.
@@ -42,13 +43,11 @@ pub struct Rules {
     pub excludes_outside: bool,
 }
 
-const HOUR_MS: i64 = 3_600_000;
-
 impl Default for Rules {
     fn default() -> Self {
         Self {
             min_idle_ms: 6 * HOUR_MS,
-            max_age_ms: 90 * 24 * HOUR_MS,
+            max_age_ms: 90 * DAY_MS,
             min_items: 4,
             takes_exec: false,
             excludes_outside: false,
@@ -142,7 +141,7 @@ impl fmt::Display for Skip {
                 write!(f, "it has {items} items, fewer than {needed}")
             }
             Self::TooOld { age_ms } => {
-                write!(f, "its last line is {} days old", age_ms / (24 * HOUR_MS))
+                write!(f, "its last line is {} days old", age_ms / DAY_MS)
             }
             Self::Busy { remaining_ms } => {
                 let minutes = remaining_ms.div_euclid(60_000) + 1;

@@ -337,7 +337,7 @@ impl Extractor {
     }
 
     fn turn_change(&mut self, path: &str) {
-        if is_temporary(path) {
+        if paths::is_temporary_or_unresolved(path) {
             return;
         }
         self.signs.changed = true;
@@ -378,11 +378,6 @@ impl Extractor {
         self.requests.retain(|request| request.turn <= kept);
         self.turn = kept;
     }
-}
-
-/// Whether a path is in a temporary folder or unresolved.
-fn is_temporary(path: &str) -> bool {
-    paths::is_temporary(path) || path.contains('$')
 }
 
 fn folder(path: &str) -> Option<String> {

@@ -7,15 +7,14 @@
 mod pack;
 mod start;
 
-use std::fmt::Write as _;
-
 use super::agent::line::Bullet;
 use super::consolidate::{CLAIMS, Entry, Handbook, Project, claim_line, rule_line};
 use super::day::date;
 use super::learning::LearningKind;
 use super::place;
 use crate::rollout::contextual;
-use crate::{text, tokens};
+use crate::text::{self, push};
+use crate::tokens;
 use pack::SummaryRows;
 
 pub use start::{START_TOKENS, start};
@@ -164,11 +163,6 @@ fn part(out: &mut String, heading: &str, rows: impl Iterator<Item = String>, byt
     if !body.is_empty() {
         push(out, format_args!("## {heading}\n{body}"));
     }
-}
-
-fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _written = out.write_fmt(words);
 }
 
 #[cfg(test)]

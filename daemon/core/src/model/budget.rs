@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, FaultKind};
+use crate::limits::DAY_MS;
 
 /// Spending limits; `None` means unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -25,8 +26,6 @@ pub struct Spending {
     #[serde(default)]
     pub output_tokens: u64,
 }
-
-const DAY_MS: i64 = 86_400_000;
 
 /// UTC day as days since 1970.
 pub fn day_of(now_ms: i64) -> i64 {

@@ -90,10 +90,6 @@ pub struct Decision {
 }
 
 impl Decision {
-    pub fn refused_by(&self) -> Option<&Reason> {
-        self.reasons.iter().find(|reason| !reason.passed)
-    }
-
     /// Serialized form, which a repeated decision must reproduce.
     pub fn bytes(&self) -> Vec<u8> {
         // Names, numbers and lists: serializing them to memory cannot fail.

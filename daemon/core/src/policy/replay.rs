@@ -14,6 +14,7 @@ use super::settings::Policy;
 use super::{Point, Tier};
 use crate::context::window::Window;
 use crate::fold::{Fold, Touch};
+use crate::limits::HOUR_MS;
 use crate::signal::{Occurrence, SignalEvent};
 
 /// Calls after a compaction during which the use of a known file counts as regret.
@@ -42,8 +43,6 @@ impl Share {
 pub fn left_by_agents(window: u64) -> u64 {
     BRIEFING.tokens(window) + TAIL.tokens(window)
 }
-
-const HOUR_MS: i64 = 3_600_000;
 
 /// Maximum points kept per policy; the rest are only counted.
 pub const POINTS_MAX: usize = 200;

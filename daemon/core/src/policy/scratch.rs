@@ -1,6 +1,7 @@
 //! Path of an agent's scratch file: below the project, one per thread, the same for every caller.
 
 use crate::digest::Digest128;
+use crate::text;
 
 /// Maximum bytes of an agent's name in a file name.
 const NAME_BYTES: usize = 40;
@@ -8,25 +9,12 @@ const NAME_BYTES: usize = 40;
 /// The scratch file of an agent, relative to its project. Without a name, one is derived from the thread's
 /// id, here only, so that no thread has two.
 pub fn path(agent: Option<&str>, thread_id: &str) -> String {
-    let named = agent.map(slug).filter(|name| !name.is_empty());
+    let named = agent.map(|name| text::slug(name, NAME_BYTES)).filter(|name| !name.is_empty());
     let name = named.unwrap_or_else(|| {
         let digest = Digest128::of(thread_id.as_bytes()).to_string();
         digest.chars().take(8).collect()
     });
     format!(".scratch/agent-{name}.scratch.md")
-}
-
-/// Lower-case letters and digits; any other run becomes one hyphen.
-fn slug(name: &str) -> String {
-    let mut slug = String::new();
-    for c in name.chars() {
-        match c.is_ascii_alphanumeric() {
-            true => slug.push(c.to_ascii_lowercase()),
-            false if !slug.ends_with('-') && !slug.is_empty() => slug.push('-'),
-            false => {}
-        }
-    }
-    crate::text::prefix(&slug, NAME_BYTES).trim_matches('-').to_owned()
 }
 
 #[cfg(test)]

@@ -33,14 +33,13 @@ use super::decide::{Baseline, Decision, PolicyAction, Situation, decide, growth_
 use super::judgment::Judgment;
 use super::settings::{Author, Mode, OnFailure, Policy};
 use super::{Point, Tier};
+use crate::limits::HOUR_MS;
 use crate::signal::Boundary;
 use crate::template::{Kind, Texts};
 
 pub use event::{Effect, Event};
 
 const MADE_MAX: usize = 64;
-
-const HOUR_MS: i64 = 3_600_000;
 
 /// Maximum bytes of a packet.
 pub const PACKET_BYTES: usize = 16 * 1_024;

@@ -116,10 +116,11 @@ pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
 /// Prefix of the message that carries a summary of Codex.
 pub const CODEX_SUMMARY_OPENING: &str = "Another language model started to solve this problem";
 
-/// The line above every view.
+/// The line above every view; `client::briefing` has the same text.
 pub const VIEW_HEADER: &str = "[SESSION_CHECKPOINT v1]";
 
-/// Prefix of the message that carries a view of ours (`templates/compaction/checkpoint_guide.md`).
+/// Prefix of the message that carries a view of ours (`templates/compaction/checkpoint_guide.md`); `client::briefing`
+/// has the same text.
 pub const CHECKPOINT_OPENING: &str = "The conversation so far was compacted.";
 
 /// Whether a message carries a view of ours with its introduction: nothing in it is new to the fold.

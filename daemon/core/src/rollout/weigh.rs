@@ -1,24 +1,12 @@
 //! Attributes the tokens of an item to kinds of content.
 
-use super::contextual::{CODEX_SUMMARY_OPENING, VIEW_HEADER};
 use super::{Item, Role, contextual};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
 
-/// Prefixes of developer messages that restate settings, alone or in a bundle.
-const SETTINGS: [&str; 8] = [
-    "<permissions instructions>",
-    "<model_switch>",
-    "<collaboration_mode>",
-    "<realtime_conversation>",
-    "<personality_spec>",
-    "<skills_instructions>",
-    "<apps_instructions>",
-    "<plugins_instructions>",
-];
-
-/// Prefixes of user messages that carry a compaction's summary.
-const SUMMARIES: [&str; 2] = [CODEX_SUMMARY_OPENING, VIEW_HEADER];
+/// Prefixes of developer messages that are initial context besides the settings of a turn.
+const INSTRUCTIONS: [&str; 3] =
+    ["<skills_instructions>", "<apps_instructions>", "<plugins_instructions>"];
 
 /// Splits the `tokens` of an item: its inline images, and the rest by its kind.
 pub fn weigh(item: &Item<'_>, tokens: u64) -> Breakdown {
@@ -39,8 +27,9 @@ fn kind(item: &Item<'_>) -> ContextKind {
         Item::Message { role: Role::Assistant, .. } => ContextKind::Assistant,
         Item::Message { role: Role::Developer, text, .. } => {
             let text = text.trim_start();
-            let is_settings = SETTINGS.iter().any(|opening| text.starts_with(opening));
-            if is_settings { ContextKind::InitialContext } else { ContextKind::System }
+            let is_initial = contextual::is_settings(text)
+                || INSTRUCTIONS.iter().any(|opening| text.starts_with(opening));
+            if is_initial { ContextKind::InitialContext } else { ContextKind::System }
         }
         Item::Reasoning { .. } => ContextKind::Reasoning,
         Item::Call(_) => ContextKind::ToolCalls,
@@ -51,10 +40,9 @@ fn kind(item: &Item<'_>) -> ContextKind {
 }
 
 fn user_kind(text: &str, has_images: bool) -> ContextKind {
-    let text = text.trim_start();
-    if SUMMARIES.iter().any(|opening| text.starts_with(opening)) {
+    if contextual::is_summary(text) {
         ContextKind::Summary
-    } else if contextual::request(text).is_some() || (text.is_empty() && has_images) {
+    } else if contextual::request(text).is_some() || (text.trim().is_empty() && has_images) {
         ContextKind::User
     } else {
         ContextKind::InitialContext
@@ -99,6 +87,13 @@ mod tests {
                 90,
             ),
             ("[SESSION_CHECKPOINT v1]\nx", none, ContextKind::Summary, 100),
+            (
+                "The conversation so far was compacted. Below\n[SESSION_CHECKPOINT v1]",
+                none,
+                ContextKind::Summary,
+                100,
+            ),
+            ("\n[HANDOFF_SUMMARY v1]\nx", none, ContextKind::Summary, 100),
         ] {
             let item = Item::Message { role: Role::User, text: text.into(), images };
             let found = weigh(&item, 100);

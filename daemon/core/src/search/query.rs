@@ -65,7 +65,6 @@ pub enum QueryError {
 }
 
 impl Query {
-    /// Parses a query.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         if text.len() > limits::QUERY_BYTES {
             return Err(QueryError::TooLong);

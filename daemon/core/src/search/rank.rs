@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 
 use crate::item::ItemKind;
+use crate::limits::DAY_MS;
 
 /// Maximum number of newest matches considered.
 ///
@@ -100,7 +101,6 @@ fn weight(kind: ItemKind) -> f64 {
 
 /// From 1 for now down to a half; a month is halfway.
 fn freshness(at_ms: i64, now_ms: i64) -> f64 {
-    const DAY_MS: i64 = 24 * 3_600 * 1_000;
     let days = (now_ms.saturating_sub(at_ms) / DAY_MS).clamp(0, 36_500);
     let days = f64::from(u32::try_from(days).unwrap_or(u32::MAX));
     0.5 + 0.5 / (1.0 + days / 30.0)
@@ -109,8 +109,6 @@ fn freshness(at_ms: i64, now_ms: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const DAY_MS: i64 = 86_400_000;
 
     fn candidate(seq: u64, kind: ItemKind, at_ms: i64, relevance: f64) -> Candidate {
         Candidate { file: 1, seq, kind, at_ms, digest: seq.cast_signed(), relevance }

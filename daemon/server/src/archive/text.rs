@@ -46,11 +46,6 @@ impl ArchivedText {
         error.get_ref().is_some_and(|cause| cause.is::<TextDamage>())
     }
 
-    /// The error of a text that is not complete.
-    pub fn damage(what: &'static str) -> io::Error {
-        damaged(what)
-    }
-
     /// Its row in the index.
     pub fn transcript(&self) -> &ArchivedTranscript {
         &self.transcript
@@ -166,7 +161,8 @@ fn open_pack(path: &Path) -> io::Result<PackText> {
     })
 }
 
-fn damaged(what: &'static str) -> io::Error {
+/// The error of a text that is not complete.
+pub fn damaged(what: &'static str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, TextDamage(what))
 }
 

@@ -1,11 +1,9 @@
 //! `[memory]` as the core's rules and bounds.
 
+use longhaul_core::limits::{DAY_MS, HOUR_MS};
 use longhaul_core::memory::{consolidate, eligible};
 
 use super::tables::MemorySettings;
-
-const HOUR_MS: i64 = 3_600_000;
-const DAY_MS: i64 = 24 * HOUR_MS;
 
 impl MemorySettings {
     pub fn rules(&self) -> eligible::Rules {

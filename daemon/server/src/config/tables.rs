@@ -136,7 +136,7 @@ table! {
     agent_turns: u64 = 16, 1..=200;
     /// Users of Codex complained about runs of 143,000 tokens; a first build over many threads needs more.
     agent_tokens: u64 = 400_000, 1_000..=100_000_000;
-    /// Half a lease.
+    /// For one run of the curator, which renews its lease meanwhile.
     agent_timeout_s: u64 = 1_800, 1..=36_000;
     /// Whether to leave out threads that used the network, or tools that reach outside.
     excludes_outside: bool = false;

@@ -20,8 +20,14 @@ use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
 use crate::transcript::{Content, Fallback, Line, Piece, Pieces, Transcript};
 
-/// Maximum transcripts from a fork to its first ancestor.
-const DEPTH_MAX: usize = 16;
+/// Maximum transcripts of a lineage: a thread's own, and those it continues.
+const LINEAGE_MAX: usize = 16;
+
+/// Whether a lineage of so many transcripts may have another one. Whatever follows a lineage asks this, so that its
+/// state, its items and its choices are of the same transcripts.
+pub(crate) fn may_continue(transcripts: usize) -> bool {
+    transcripts < LINEAGE_MAX
+}
 
 pub(crate) struct Folding {
     pub(crate) fold: Fold,
@@ -136,7 +142,7 @@ impl Lineage<'_> {
     /// The state at the cut that `base` names, or at `limit` if that is earlier; `None` if no transcript and no archived
     /// text reaches the cut.
     fn base_fold(&self, base: &HistoryBase, limit: Limit) -> Option<Fold> {
-        if self.visited.len() >= DEPTH_MAX {
+        if !may_continue(self.visited.len()) {
             return None;
         }
         let cut = Limit {

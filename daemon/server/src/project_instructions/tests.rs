@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// The agent's home, and a project `repo/a/b` beside it.
+/// The agent's home, and a project `repo/a/b` next to it.
 struct Desk {
     folder: tempfile::TempDir,
 }

@@ -61,7 +61,7 @@ pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<
     Ok(path)
 }
 
-/// Removes unfinished files beside a thread that a crash or a failing disk left. The caller creates no thread meanwhile.
+/// Removes unfinished files next to a thread that a crash or a failing disk left. The caller creates no thread meanwhile.
 pub(super) fn sweep_beside(path: &Path) {
     let entries = path.parent().map(fs::read_dir).into_iter().flatten().flatten().flatten();
     for entry in entries {

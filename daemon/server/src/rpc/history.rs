@@ -7,6 +7,7 @@ use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResul
 use longhaul_protocol::limit::{EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX};
 
 use super::convert::same_variants;
+use super::cursor;
 use super::error::Failure;
 use super::{Table, TableError};
 use crate::service::history::{
@@ -25,9 +26,7 @@ async fn get(
 ) -> Result<wire::HistoryGetResult, Failure> {
     let (as_of, from) = match params.cursor.as_deref() {
         Some(cursor) => {
-            let read = read_cursor(cursor);
-            let why = "the next_cursor of an earlier answer";
-            let (as_of, from) = read.ok_or_else(|| Failure::invalid("cursor", why))?;
+            let (as_of, from) = read_cursor(cursor).ok_or_else(cursor::invalid)?;
             (Some(as_of), from)
         }
         None => (params.as_of, Position::default()),
@@ -78,9 +77,7 @@ fn place(place: ItemPlace) -> wire::Origin {
 async fn expand(handles: Arc<HandleReader>, params: ExpandParams) -> Result<ExpandResult, Failure> {
     let handle: Handle = params.handle.parse().map_err(ServiceError::Handle)?;
     let from = match params.cursor.as_deref().map(str::parse::<u64>) {
-        Some(Err(_)) => {
-            return Err(Failure::invalid("cursor", "the next_cursor of an earlier answer"));
-        }
+        Some(Err(_)) => return Err(cursor::invalid()),
         Some(Ok(seq)) => Some(seq),
         None => None,
     };

@@ -70,7 +70,7 @@ fn describe(why: job::Why, is_outside: bool) -> (&'static str, String, Option<u6
     match why {
         job::Why::Due if is_outside => ("due", "an external worker may claim it".to_owned(), None),
         job::Why::Due => ("due", "it runs as soon as a worker is free".to_owned(), None),
-        job::Why::NothingOwed => ("nothing_owed", "there is nothing to do".to_owned(), None),
+        job::Why::NothingPending => ("nothing_pending", "there is nothing to do".to_owned(), None),
         job::Why::Running { holder, lease_ms } => {
             ("running", format!("{holder} is running it"), Some(lease_ms))
         }
@@ -81,14 +81,14 @@ fn describe(why: job::Why, is_outside: bool) -> (&'static str, String, Option<u6
             ("waiting", format!("it waits after a failure: {failure}"), Some(wait_ms))
         }
         job::Why::Waiting { wait_ms, after: None } => {
-            ("waiting", "it ran a moment ago and pauses".to_owned(), Some(wait_ms))
+            ("waiting", "it ran recently; waiting for its cooldown".to_owned(), Some(wait_ms))
         }
         job::Why::NoRoom { running_max } => (
             "no_room",
             format!("{running_max} jobs of its kind are running, which is the maximum"),
             None,
         ),
-        job::Why::Dead { detail } => ("dead", format!("it failed for good: {detail}"), None),
+        job::Why::Dead { detail } => ("dead", format!("it failed permanently: {detail}"), None),
         job::Why::Parked { detail } => {
             ("parked", format!("it waits for a change of the configuration: {detail}"), None)
         }
@@ -122,7 +122,7 @@ fn job_of(job: job::Job) -> Job {
         epoch: job.epoch,
         attempts: job.attempts,
         priority: job.priority,
-        is_pending: job.is_owed(),
+        is_pending: job.is_pending(),
         holder: job.lease.map(|lease| lease.holder),
         failure: job.failure.map(|failure| failure.detail),
         not_before: job.not_before.map(|moment| moment.wall_ms),

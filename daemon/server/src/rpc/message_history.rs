@@ -8,6 +8,7 @@ use longhaul_protocol::message_history::{
     Append, AppendParams, AppendResult, Lookup, LookupParams, LookupResult,
 };
 
+use super::cursor::invalid;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::message_history::{Filter, LogInfo, Place, PromptMatch};
@@ -79,7 +80,6 @@ fn cursor(place: Place) -> String {
 }
 
 fn place_of(cursor: &str) -> Result<Place, Failure> {
-    let invalid = || Failure::invalid("cursor", "the next_cursor of an earlier answer");
     let mut parts = cursor.splitn(3, ':');
     let mut next = || parts.next().ok_or_else(invalid);
     let (at_ms, origin, offset) = (next()?, next()?, next()?);

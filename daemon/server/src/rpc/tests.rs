@@ -77,13 +77,13 @@ async fn blocking_work_runs_on_another_thread_and_its_panic_has_the_right_id() {
         .on_blocking::<Estimate>(move |(), params| {
             assert_ne!(std::thread::current().id(), here);
             assert_ne!(params.text.as_deref(), Some("panic"));
-            Err(Failure::new(ErrorKind::Disabled, "done"))
+            Err(Failure::new(ErrorKind::NotWorthwhile, "done"))
         })
         .unwrap();
     let (panic, fine) = (call(7, "panic"), call(8, "fine"));
     let answers = answers(home.path(), table, &[&panic, &fine]).await;
     assert_eq!((&answers[0]["id"], &answers[0]["error"]["code"]), (&7.into(), &(-32603).into()));
-    assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&8.into(), &2008.into()));
+    assert_eq!((&answers[1]["id"], &answers[1]["error"]["code"]), (&8.into(), &2007.into()));
 }
 
 #[tokio::test]

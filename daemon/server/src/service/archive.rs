@@ -9,7 +9,7 @@
 //!
 //! *A crash* leaves a pack that is not in the index. The next start removes it, and its text is archived again.
 //!
-//! *A transcript that was replaced* keeps its old text beside the new one, a few times. One that was moved, or that its
+//! *A transcript that was replaced* keeps its old text next to the new one, a few times. One that was moved, or that its
 //! agent compressed, has the same text, so its chunks already exist.
 //!
 //! *Bounds* (`bounds`): evicts old threads if the archive exceeds the configured ones.

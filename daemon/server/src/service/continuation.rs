@@ -13,7 +13,6 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use longhaul_core::checkpoint::disk_check::DiskCheck;
 use longhaul_core::rollout;
@@ -32,7 +31,7 @@ use super::snapshot::{Snapshot, Snapshots};
 use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::config::Live;
-use crate::ingest::{Ingest, SyncTarget};
+use crate::ingest::{Ingest, LISTED_WITHIN, SyncTarget};
 use crate::new_file;
 use crate::transcript::{Fallback, Transcript};
 
@@ -44,9 +43,6 @@ const CONTEXT_BYTES: u64 = 1 << 20;
 
 /// By this line a thread's first turn has started, with its context.
 const BEGINNING_SEQ: u64 = 16;
-
-/// How long to wait until the new thread is listed. Its file exists in any case.
-const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// A thread that continues another.
 #[derive(Debug, Clone)]

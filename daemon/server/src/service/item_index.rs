@@ -7,9 +7,7 @@ use longhaul_core::thread::{HistoryBase, Source};
 use longhaul_store::{BaseState, FileRow, PageHead, PageTable, ThreadTable};
 
 use super::error::ServiceError;
-
-/// Maximum transcripts from a thread to its first ancestor; the same as in ingestion.
-const DEPTH_MAX: usize = 16;
+use crate::ingest::may_continue;
 
 /// The lines of a lineage in one file.
 #[derive(Debug)]
@@ -39,7 +37,7 @@ impl ItemIndex {
     /// The stretches of the first `end` lines of the lineage that ends in `file`, oldest first.
     pub async fn stretches(&self, file: &FileRow, end: u64) -> Result<Vec<Stretch>, ServiceError> {
         let mut stretches = vec![Stretch { file: file.clone(), end }];
-        while stretches.len() < DEPTH_MAX {
+        while may_continue(stretches.len()) {
             let Some(Stretch { file, end }) = stretches.last() else { break };
             let base = file.head.as_ref().and_then(|head| head.history_base.clone());
             let Some(base) = base.filter(|_| file.base == BaseState::Joined) else { break };

@@ -45,8 +45,8 @@ impl JobStates {
             Err(error) => return Err(error.into()),
         };
         let is_outside = self.config.now().jobs.outside.contains(&key.kind);
-        let owes_nothing = matches!(&job, None | Some((_, Why::NothingOwed)));
-        let due = match key.kind == Kind::Extract && owes_nothing {
+        let has_nothing_pending = matches!(&job, None | Some((_, Why::NothingPending)));
+        let due = match key.kind == Kind::Extract && has_nothing_pending {
             true => {
                 let skipped = self.scanner.why_not_extracted(key.subject).await?;
                 Some(skipped.map_or(Due::Yes, Due::No))

@@ -7,7 +7,7 @@ use longhaul_protocol::limit::MESSAGE_BYTES_MAX;
 use super::error::ServiceError;
 use crate::message_history::{Filter, MessageHistory, Page, PromptEntry};
 
-/// The prompts of all clients, in one file of the daemon beside the agents' own.
+/// The prompts of all clients, in one file of the daemon next to the agents' own.
 #[derive(Debug)]
 pub struct Prompts {
     pub(super) history: MessageHistory,

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use longhaul_core::redact::{redact, redact_value};
 use longhaul_core::rollout::accept;
@@ -13,16 +12,13 @@ use serde_json::Value;
 
 use super::error::ServiceError;
 use super::threads::{SYNC_TIMEOUT_DEFAULT, Threads};
-use crate::ingest::{Ingest, SyncPoint, SyncTarget};
+use crate::ingest::{Ingest, LISTED_WITHIN, SyncPoint, SyncTarget};
 use crate::recorder::{AppendReport, Key, Line, OpenThread, Recorder};
 
 /// Maximum bytes of a folder's path.
 const CWD_BYTES_MAX: usize = 4_096;
 
 const TITLE_BYTES_MAX: usize = 1_024;
-
-/// How long to wait until a new thread is listed. It is on disk in any case.
-const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Addition {

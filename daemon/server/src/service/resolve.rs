@@ -1,5 +1,5 @@
 //! Completes ids and handles as people write them: a unique prefix of an id, and an item number in a thread named
-//! beside it.
+//! next to it.
 
 use std::sync::Arc;
 

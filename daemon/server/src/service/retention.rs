@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
+use longhaul_core::limits::DAY_MS;
 use longhaul_store::{CompactionTable, PolicyTable, RetentionRules};
 use tokio::sync::Notify;
 
@@ -40,8 +41,6 @@ const HISTORIES_BYTES_MAX: u64 = 256 << 20;
 
 /// Minimum age of a history without a row before it counts as a leftover.
 const YOUNG: Duration = Duration::from_secs(600);
-
-const DAY_MS: i64 = 86_400_000;
 
 pub struct PruneWork(pub Arc<Retention>);
 
@@ -86,7 +85,6 @@ impl PruneRequests {
         }
     }
 
-    /// Requests a pass.
     pub async fn request_pass(&self) {
         let job = JobRequest {
             key: JobKey::only(Kind::Prune),
@@ -197,7 +195,7 @@ impl StoredHistories {
         let mut left = Vec::new();
         for id in ids.into_iter().filter(|id| !known.contains(id)) {
             let key = JobKey { kind: Kind::Compact, subject: id };
-            if !self.jobs.find(&key).await?.is_some_and(|job| job.is_owed()) {
+            if !self.jobs.find(&key).await?.is_some_and(|job| job.is_pending()) {
                 left.push(key.subject);
             }
         }

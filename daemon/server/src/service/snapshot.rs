@@ -12,14 +12,11 @@ use longhaul_store::{FileRow, Observation, ThreadTable, UpdateRow, UpdateTable};
 
 use super::disk::{self, HashCache};
 use super::error::ServiceError;
-use crate::ingest::{Ingest, SyncError};
+use crate::ingest::{Ingest, SyncError, may_continue};
 
 /// How long a request waits for a thread's newest lines to be ingested. Afterwards the answer is made from the
 /// stored lines, and states its seq.
 const CATCH_UP: Duration = Duration::from_millis(1_500);
-
-/// Maximum continued threads whose choices are inherited.
-const DEPTH_MAX: usize = 16;
 
 #[derive(Debug, Clone)]
 pub struct StoredChoice {
@@ -148,7 +145,7 @@ impl Snapshots {
             |file: &FileRow| file.head.as_ref().and_then(|head| head.history_base.clone());
         let (mut base, mut end) = (base_of(file), u64::MAX);
         let (mut visited, mut inherited) = (vec![thread_id.to_owned()], Vec::new());
-        while let Some(at) = base.take().filter(|_| visited.len() <= DEPTH_MAX) {
+        while let Some(at) = base.take().filter(|_| may_continue(visited.len())) {
             if visited.contains(&at.thread_id) {
                 break;
             }

@@ -48,7 +48,6 @@ pub use compaction::CompactionServices;
 pub use memory::MemoryServices;
 pub use policy::PolicyServices;
 
-/// The services of `thread/*`.
 pub struct ThreadServices {
     pub threads: Arc<Threads>,
     pub recordings: Arc<Recordings>,
@@ -57,31 +56,26 @@ pub struct ThreadServices {
     pub forgetting: Arc<Forgetting>,
 }
 
-/// The services of `thread/search`.
 pub struct SearchServices {
     pub searcher: Arc<Searcher>,
     pub full_text: Arc<FullText>,
 }
 
-/// The services of `history/*`.
 pub struct HistoryServices {
     pub handles: Arc<HandleReader>,
     pub histories: Arc<Histories>,
 }
 
-/// The services of `checkpoint/*`.
 pub struct CheckpointServices {
     pub checkpoints: Arc<Checkpoints>,
     pub choices: Arc<PersonChoices>,
 }
 
-/// The services of `context/*`.
 pub struct ContextServices {
     pub contexts: Arc<Contexts>,
     pub settings_diffs: Arc<SettingsDiffs>,
 }
 
-/// The services of `job/*`.
 pub struct JobServices {
     pub jobs: Jobs,
     pub states: Arc<JobStates>,

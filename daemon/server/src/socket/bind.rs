@@ -1,7 +1,7 @@
 //! Acquires and releases the listening socket.
 //!
 //! # Theory of operation
-//! Owned: the socket file and the lock file beside it. Steps: (1) create the folder with mode 0700 or verify it,
+//! Owned: the socket file and the lock file next to it. Steps: (1) create the folder with mode 0700 or verify it,
 //! so that no other user can reach its contents, whatever their mode; (2) take the lock: from here on no other
 //! daemon touches the path; (3) unlink a socket left by a crash, only a socket and only under the lock, so never
 //! one in use; (4) bind; (5) set mode 0600. Released in reverse: the listener is closed first, the path unlinked
@@ -154,7 +154,7 @@ impl Drop for Claim {
     }
 }
 
-/// The lock file of a socket, beside it so that the same folder protects both.
+/// The lock file of a socket, next to it so that the same folder protects both.
 fn lock_path(socket: &Path) -> PathBuf {
     let mut name = socket.as_os_str().to_owned();
     name.push(".lock");

@@ -3,12 +3,20 @@
 use std::collections::HashMap;
 
 use longhaul_core::archive::eviction::{Bounds, ChunkGroup};
-use sqlx::SqliteConnection;
+use sqlx::{SqliteConnection, SqliteExecutor};
 
 use super::{LIVED_UNKNOWN, ThreadAge};
 use crate::error::StoreError;
 use crate::pool::Pools;
 use crate::row::get;
+
+/// Drops the record of an evicted text.
+pub(super) async fn drop_eviction(
+    executor: impl SqliteExecutor<'_>,
+    path: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM evicted WHERE path = ?1").bind(path).execute(executor).await.map(drop)
+}
 
 /// The threads that have archived texts.
 #[derive(Debug, Clone)]
@@ -144,11 +152,8 @@ impl ArchiveThreadTable {
     /// Drops the records of these evicted texts.
     pub async fn drop_evicted(&self, paths: &[String]) -> Result<(), StoreError> {
         for path in paths {
-            sqlx::query("DELETE FROM evicted WHERE path = ?1")
-                .bind(path)
-                .execute(self.0.writer())
-                .await
-                .map_err(|error| self.0.classify(error))?;
+            let dropped = drop_eviction(self.0.writer(), path).await;
+            dropped.map_err(|error| self.0.classify(error))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use longhaul_core::archive::pack::TranscriptName;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
+use super::threads::drop_eviction;
 use super::{ArchivedPart, ArchivedTranscript, SupersededText};
 use crate::error::StoreError;
 use crate::file::FILES_AT_ONCE;
@@ -254,10 +255,7 @@ async fn put_transcript(
     connection: &mut SqliteConnection,
     row: &ArchivedTranscript,
 ) -> Result<i64, sqlx::Error> {
-    sqlx::query("DELETE FROM evicted WHERE path = ?1")
-        .bind(&row.path)
-        .execute(&mut *connection)
-        .await?;
+    drop_eviction(&mut *connection, &row.path).await?;
     if !row.is_redacted {
         sqlx::query("DELETE FROM all_redacted").execute(&mut *connection).await?;
     }

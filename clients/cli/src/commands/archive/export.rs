@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::list;
 use super::restore::absolute;
-use crate::failure::{Failure, SAID_NO, USAGE};
+use crate::failure::{Failure, REFUSED, USAGE};
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, counted};
 
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
         damaged => {
             let threads = counted(damaged, "thread");
             let message = format!("{threads} could not be written: the archive is damaged");
-            Err(Failure::new(SAID_NO, message).with_hint("longhaul archive verify says what to do"))
+            Err(Failure::new(REFUSED, message).with_hint("longhaul archive verify says what to do"))
         }
     }
 }

@@ -7,7 +7,7 @@ use longhaul_protocol::archive::{
     ArchiveList, ArchiveListParams, Forget, ForgetParams, ForgetResult,
 };
 
-use crate::failure::{Failure, SAID_NO};
+use crate::failure::{Failure, REFUSED};
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes};
 
@@ -45,7 +45,7 @@ pub(crate) async fn confirm_only_copy(
     let asks = session.can_ask() && is_only_copy(client, thread).await?;
     let question = "Its transcript is gone: this is the only copy. Remove it?";
     if asks && !session.agrees(question, false)? {
-        return Err(Failure::new(SAID_NO, "nothing was changed"));
+        return Err(Failure::new(REFUSED, "nothing was changed"));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use longhaul_protocol::archive::{Verify, VerifyParams, VerifyResult};
 
-use crate::failure::{Failure, SAID_NO};
+use crate::failure::{Failure, REFUSED};
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, counted};
@@ -33,13 +33,13 @@ pub(crate) async fn run(args: VerifyArgs, session: &Session) -> Result<(), Failu
         (damaged, 0) => {
             let files = counted(damaged, "file");
             Err(Failure::new(
-                SAID_NO,
+                REFUSED,
                 format!("{files} of the archive had damage; nothing is lost"),
             ))
         }
         (_, lost) => {
             let threads = counted(lost, "thread");
-            Err(Failure::new(SAID_NO, format!("{threads} can no longer be restored completely")))
+            Err(Failure::new(REFUSED, format!("{threads} can no longer be restored completely")))
         }
     }
 }

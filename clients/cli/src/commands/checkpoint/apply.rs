@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::commands::context::input;
-use crate::failure::{Failure, SAID_NO, USAGE};
+use crate::failure::{Failure, REFUSED, USAGE};
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failur
                 hint.push_str(&format!("; {} before it kept", counted(at as u64, "update")));
             }
             return Err(
-                Failure::new(SAID_NO, format!("{name} was rejected: {why}")).with_hint(hint)
+                Failure::new(REFUSED, format!("{name} was rejected: {why}")).with_hint(hint)
             );
         }
         (applied.accepted, applied.seq) = (at + 1, result.seq);

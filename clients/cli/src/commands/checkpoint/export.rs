@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use longhaul_protocol::checkpoint::{CheckpointGet, CheckpointGetParams, CheckpointV1};
 
-use crate::failure::{A_PERSON, Failure};
+use crate::failure::{CONFIG, Failure};
 use crate::progress::while_waiting;
 use crate::select;
 use crate::session::Session;
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
     let text = serde_json::to_string_pretty(&checkpoint)? + "\n";
     let Some(path) = args.output else { return session.print_json(&text) };
     std::fs::write(&path, text).map_err(|error| {
-        Failure::new(A_PERSON, format!("cannot write {}: {error}", path.display()))
+        Failure::new(CONFIG, format!("cannot write {}: {error}", path.display()))
     })?;
     session.note(&format!("written to {}", path.display()));
     Ok(())

@@ -9,19 +9,19 @@ use crate::commands::install::setup::GatewaySetup;
 use crate::style::{Style, counted};
 
 const NAME: &str = "compaction";
-const AGAIN: &str = "longhaul install codex --gateway";
+const INSTALL_COMMAND: &str = "longhaul install codex --gateway";
 const BY_CODEX: &str = "codex: by Codex itself, with our hooks";
 
 pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
     let Some(setup) = setup else {
         let mut check = Check::ok(NAME, BY_CODEX);
-        check.hint = Some(format!("{AGAIN} answers them without a model"));
+        check.hint = Some(format!("{INSTALL_COMMAND} answers them without a model"));
         return check;
     };
     let address = setup.settings.address();
     if setup.in_use.is_empty() {
         let why = "its config.toml does not use the gateway";
-        return Check::warn(NAME, format!("{BY_CODEX}: {why}"), AGAIN);
+        return Check::warn(NAME, format!("{BY_CODEX}: {why}"), INSTALL_COMMAND);
     }
     match setup.settings.ask() {
         Ok(status) => answers(setup, &status, style),
@@ -33,7 +33,7 @@ pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
         }
         Err(error) if error.kind() == ErrorKind::InvalidData => {
             let detail = format!("codex: another program has {address}, the gateway's port");
-            Check::fail(NAME, detail, format!("{AGAIN} --port PORT chooses another one"))
+            Check::fail(NAME, detail, format!("{INSTALL_COMMAND} --port PORT chooses another one"))
         }
         // systemd has the port, but cannot start the gateway.
         Err(error) => {

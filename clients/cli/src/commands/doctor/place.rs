@@ -7,7 +7,7 @@ use std::path::Path;
 use super::check::Check;
 
 /// Permission bits of group and others.
-const OTHERS: u32 = 0o077;
+const GROUP_OTHER_MASK: u32 = 0o077;
 
 pub(super) fn checks(socket: Option<&Path>) -> Vec<Check> {
     let Some(socket) = socket else {
@@ -45,7 +45,7 @@ fn check_private(name: &'static str, path: &Path) -> Option<Check> {
         let detail = format!("{shown} belongs to user {}", file.uid());
         return Some(Check::fail(name, detail, "set LONGHAUL_SOCKET to a path in your own folder"));
     }
-    if mode & OTHERS != 0 {
+    if mode & GROUP_OTHER_MASK != 0 {
         let detail = format!("{shown} is accessible to others (mode {mode:04o})");
         let private = if file.is_dir() { "700" } else { "600" };
         return Some(Check::fail(name, detail, format!("chmod {private} {shown}")));

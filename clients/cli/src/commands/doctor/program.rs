@@ -17,7 +17,7 @@ pub(super) fn check() -> Check {
     }
 }
 
-/// The same beside a running daemon, which does not need its program until the next start.
+/// The same while a daemon runs, which does not need its program until the next start.
 pub(super) fn check_next_start() -> Option<Check> {
     up::find_program().ok().map(|program| configuration(&program))
 }

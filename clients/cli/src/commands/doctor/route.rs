@@ -7,7 +7,7 @@ use crate::commands::install::setup::{Installation, PluginSetup, VERSION_MIN};
 use crate::style::{Style, counted};
 
 const NAME: &str = "compaction";
-const AGAIN: &str = "longhaul install claude";
+const INSTALL_COMMAND: &str = "longhaul install claude";
 
 pub(super) fn check(setup: &PluginSetup, style: &Style, runs: fn(&Path) -> bool) -> Check {
     let by_hooks = |why: String| format!("claude: by Claude Code itself, with our hooks: {why}");
@@ -20,7 +20,7 @@ pub(super) fn check(setup: &PluginSetup, style: &Style, runs: fn(&Path) -> bool)
             ),
             (None, None) => Check::ok(NAME, by_hooks("claude is not on the PATH".into())),
             (None, Some(_)) => {
-                Check::warn(NAME, by_hooks("the plugin is not installed".into()), AGAIN)
+                Check::warn(NAME, by_hooks("the plugin is not installed".into()), INSTALL_COMMAND)
             }
         };
     };
@@ -45,13 +45,13 @@ fn check_plugin(
     if let Some(program) = plugin.program.as_deref().filter(|program| !runs(program)) {
         let detail =
             format!("claude: the plugin runs {}, which is not a program", program.display());
-        return Check::fail(NAME, detail, AGAIN);
+        return Check::fail(NAME, detail, INSTALL_COMMAND);
     }
     if !plugin.is_current {
         return Check::warn(
             NAME,
             "claude: the plugin's version differs from this program's",
-            AGAIN,
+            INSTALL_COMMAND,
         );
     }
     let by_plugin = format!("claude: by the plugin ({}), without a model", plugin.id);

@@ -15,7 +15,7 @@ use longhaul_protocol::daemon::{NoParams, Shutdown};
 use tempfile::TempDir;
 
 use crate::commands::up::find_program;
-use crate::failure::{A_PERSON, Failure, TRY_LATER};
+use crate::failure::{CONFIG, Failure, TRY_LATER};
 use crate::session::Session;
 
 /// Seconds to wait for its first answer.
@@ -108,7 +108,7 @@ async fn wait_for_answer(
                 let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
                 let last = log.lines().last().unwrap_or("it logged nothing").to_owned();
                 let message = format!("the daemon ended at once ({status}): {last}");
-                return Err(Failure::new(A_PERSON, message));
+                return Err(Failure::new(CONFIG, message));
             }
             match Client::connect(options.clone()).await {
                 Ok(client) => return Ok(client),

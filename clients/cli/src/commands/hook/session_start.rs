@@ -36,8 +36,7 @@ const GUIDE: &str = "\
 The state of this thread as longhaul recorded it from the transcript: a record, not a new request. Go on with the \
 first open step of PLAN, else with the request under TASK. SUSPECT means that a file behind it changed or cannot \
 be checked: look at the file before you rely on it. `unchanged` means that the file is as this thread last saw it: \
-do not read it again only to remember it. `#747` brings that line back word for word (tool `expand`, or: longhaul \
-expand 747).";
+do not read it again only to remember it. `#747` is a line: tool `expand` or `longhaul expand 747` prints it verbatim.";
 
 /// What a history ends with.
 enum HistoryEnd {

@@ -1,6 +1,6 @@
 //! A change of one file.
 //!
-//! Steps: check that the file is still as it was read, back up its old content beside it, write the new content to a
+//! Steps: check that the file is still as it was read, back up its old content next to it, write the new content to a
 //! temporary file in the same folder, sync, rename. A crash at any point leaves the old or the new file, never a part.
 //! Links are followed, so that settings kept in another folder stay there.
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use similar::TextDiff;
 
 use super::error::unreadable;
-use crate::failure::{A_PERSON, Failure, TRY_LATER};
+use crate::failure::{CONFIG, Failure, TRY_LATER};
 
 /// Maximum lines of a new or removed file to show.
 const SHOWN_LINES_MAX: usize = 80;
@@ -154,7 +154,7 @@ impl Change {
     }
 
     fn failed(&self, error: &io::Error) -> Failure {
-        Failure::new(A_PERSON, format!("{} cannot be written: {error}", self.path.display()))
+        Failure::new(CONFIG, format!("{} cannot be written: {error}", self.path.display()))
     }
 }
 

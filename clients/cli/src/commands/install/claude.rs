@@ -39,7 +39,7 @@ pub(super) fn plan(
             match place::beside(BRIDGE) {
                 Some(bridge) => plan.change(edited(state, |root| put_server(root, &bridge, socket))?),
                 None => plan.notes.push(format!(
-                    "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are not installed"
+                    "note: {BRIDGE} is neither next to this program nor on the PATH; its tools are not installed"
                 )),
             }
             claude_plugin::install(&mut plan, &folder, (socket, excerpts))?;

@@ -103,7 +103,7 @@ fn install(
     plan.change(if has_secret { config.private() } else { config });
     if bridge.is_none() {
         plan.notes.push(format!(
-            "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are not installed"
+            "note: {BRIDGE} is neither next to this program nor on the PATH; its tools are not installed"
         ));
     }
     if has_hooks(&config_path) {

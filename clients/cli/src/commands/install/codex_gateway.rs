@@ -15,7 +15,7 @@ use super::gateway_threads;
 use super::place;
 use super::plan::Plan;
 use super::systemd;
-use crate::failure::{A_PERSON, Failure};
+use crate::failure::{CONFIG, Failure};
 
 pub(in crate::commands) const PROGRAM: &str = "longhaul-gateway";
 /// Codex's built-in provider, and the key of its address.
@@ -35,14 +35,14 @@ impl GatewayPlan {
     pub(super) fn new(port: Option<u16>) -> Result<Self, Failure> {
         if place::beside(PROGRAM).is_none() {
             let hint =
-                "install it beside this program: cargo install --locked --path clients/gateway";
+                "install it next to this program: cargo install --locked --path clients/gateway";
             return Err(missing(PROGRAM, hint));
         }
         let known = known()?;
         let is_known = |port| known.as_ref().is_some_and(|known| known.port == port);
         if let Some(port) = port.filter(|&port| !is_known(port) && !is_free(port)) {
             let message = format!("port {port} of 127.0.0.1 is in use by another program");
-            return Err(Failure::new(A_PERSON, message).with_hint("name another one with --port"));
+            return Err(Failure::new(CONFIG, message).with_hint("name another one with --port"));
         }
         let mut settings = match known {
             Some(known) => known,
@@ -185,8 +185,8 @@ fn known() -> Result<Option<GatewaySettings>, Failure> {
 
 fn settings_place() -> Result<(std::path::PathBuf, std::path::PathBuf), Failure> {
     let path = GatewaySettings::path();
-    let path = path
-        .ok_or_else(|| Failure::new(A_PERSON, "there is no home folder").with_hint("set HOME"))?;
+    let path =
+        path.ok_or_else(|| Failure::new(CONFIG, "there is no home folder").with_hint("set HOME"))?;
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     Ok((path, folder))
 }
@@ -206,7 +206,7 @@ fn provider<'a>(document: &'a mut DocumentMut, name: &str) -> Option<&'a mut dyn
 
 fn no_provider(path: &Path, name: &str) -> Failure {
     let message = format!("{} has no [model_providers.{name}] with a base_url", path.display());
-    Failure::new(A_PERSON, message).with_hint("the gateway needs this provider's address")
+    Failure::new(CONFIG, message).with_hint("the gateway needs this provider's address")
 }
 
 /// The configured prompts for a summary.
@@ -235,7 +235,7 @@ fn free_port() -> Result<u16, Failure> {
     let ports = PORTS.cycle().skip(begin).take(PORTS_TRIED);
     let mut free = ports.filter(|&port| is_free(port));
     free.next().ok_or_else(|| {
-        Failure::new(A_PERSON, "no free port was found on 127.0.0.1")
+        Failure::new(CONFIG, "no free port was found on 127.0.0.1")
             .with_hint("name one with --port")
     })
 }

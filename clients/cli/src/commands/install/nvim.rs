@@ -6,7 +6,7 @@ use super::change::Change;
 use super::error::missing;
 use super::plan::{Direction, Plan};
 use super::{nvim_files, place};
-use crate::failure::{A_PERSON, Failure};
+use crate::failure::{CONFIG, Failure};
 
 /// Folders that Neovim reads.
 const PARTS: [&str; 5] = ["doc", "ftplugin", "lua", "plugin", "syntax"];
@@ -22,7 +22,7 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
     if package.is_symlink() {
         let place = package.display();
         return Err(Failure::new(
-            A_PERSON,
+            CONFIG,
             format!("{place} is a link that longhaul did not create"),
         )
         .with_hint("remove the link; its target is not touched"));

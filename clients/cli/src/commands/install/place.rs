@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use directories::BaseDirs;
 
-use crate::failure::{A_PERSON, Failure};
+use crate::failure::{CONFIG, Failure};
 
 /// The folder that a variable names, else one below the home folder.
 pub(super) fn named_or_home(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
@@ -18,7 +18,7 @@ pub(super) fn home() -> Result<PathBuf, Failure> {
     let folders = BaseDirs::new();
     folders
         .map(|folders| folders.home_dir().to_owned())
-        .ok_or_else(|| Failure::new(A_PERSON, "there is no home folder").with_hint("set HOME"))
+        .ok_or_else(|| Failure::new(CONFIG, "there is no home folder").with_hint("set HOME"))
 }
 
 /// The value of a variable; an empty one counts as unset.
@@ -30,7 +30,7 @@ pub(super) fn longhaul() -> Result<PathBuf, Failure> {
     Ok(std::env::current_exe()?)
 }
 
-/// One of our programs: beside this one, else on the `PATH`.
+/// One of our programs: next to this one, else on the `PATH`.
 pub(in crate::commands) fn beside(program: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().and_then(std::fs::canonicalize).ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(program));
@@ -43,7 +43,7 @@ pub(super) fn on_path(program: &str) -> Option<PathBuf> {
     found.into_iter().find(|path| path.is_file())
 }
 
-/// A folder of longhaul's: packaged as `share/longhaul/NAME` beside the folder of this program, or `clients/NAME` in
+/// A folder of longhaul's: packaged as `share/longhaul/NAME` next to the folder of this program, or `clients/NAME` in
 /// the repository it was built in.
 pub(super) fn asset(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().and_then(std::fs::canonicalize).ok()?;

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde::Serialize;
 
 use super::change::Change;
-use crate::failure::{A_PERSON, Failure};
+use crate::failure::{CONFIG, Failure};
 use crate::style::Style;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -94,7 +94,7 @@ fn run(command: &[String]) -> Result<(), Failure> {
     let line = command.join(" ");
     let [program, arguments @ ..] = command else { return Ok(()) };
     let failed = |why: String| {
-        Failure::new(A_PERSON, format!("`{line}` failed: {why}"))
+        Failure::new(CONFIG, format!("`{line}` failed: {why}"))
             .with_hint("fix the cause, then run the same command again")
     };
     let output = Command::new(program).args(arguments).output();

@@ -40,7 +40,7 @@ pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
     let mut plan = Plan::new(direction);
     match direction {
         Direction::Install => {
-            let hint = "install the daemon beside this program first";
+            let hint = "install the daemon next to this program first";
             let daemon = place::beside("longhauld").ok_or_else(|| missing("longhauld", hint))?;
             let service = fitted(&program(&daemon)?, asks_a_model(&daemon));
             plan.change(Change::write(units.join(SOCKET), SOCKET_UNIT)?);
@@ -81,7 +81,7 @@ pub(super) fn has_units() -> Result<bool, Failure> {
 /// Adds the gateway's units: its port stays open while the program restarts.
 pub(super) fn put_gateway(plan: &mut Plan, port: u16) -> Result<(), Failure> {
     let units = units()?;
-    let hint = "install it beside this program: cargo install --locked --path clients/gateway";
+    let hint = "install it next to this program: cargo install --locked --path clients/gateway";
     let gateway = place::beside(codex_gateway::PROGRAM);
     let gateway = gateway.ok_or_else(|| missing(codex_gateway::PROGRAM, hint))?;
     let listen = format!("ListenStream=127.0.0.1:{port}");

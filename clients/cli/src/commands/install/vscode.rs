@@ -46,7 +46,7 @@ fn has_extension(editor: &str) -> bool {
     listed.is_ok_and(|listed| listed.lines().any(|line| line.trim() == EXTENSION))
 }
 
-/// The newest package of the extension; packages of examples may be beside it.
+/// The newest package of the extension; packages of examples may be next to it.
 fn package(from: Option<&Path>) -> Option<PathBuf> {
     let folder = from.map(Path::to_owned).or_else(|| place::asset("vscode"))?;
     let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());

@@ -10,7 +10,7 @@ use longhaul_protocol::memory::{
 };
 
 use super::note::speaker;
-use crate::failure::{Failure, SAID_NO};
+use crate::failure::{Failure, REFUSED};
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count};
@@ -99,7 +99,7 @@ async fn decide(
 ) -> Result<ReviewNoteResult, Failure> {
     // The daemon rejects agents on their socket; this also rejects one that runs the command in its shell.
     if speaker() != Origin::Person {
-        let failure = Failure::new(SAID_NO, "an agent cannot review notes");
+        let failure = Failure::new(REFUSED, "an agent cannot review notes");
         return Err(failure.with_hint("run it in your own terminal"));
     }
     Ok(client.call::<ReviewNote>(ReviewNoteParams { note_id, verdict }).await?)

@@ -3,7 +3,7 @@
 use clap::Args;
 use longhaul_protocol::thread::{ThreadForget, ThreadForgetParams, ThreadForgetResult};
 
-use crate::failure::{Failure, SAID_NO};
+use crate::failure::{Failure, REFUSED};
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, counted};
 
@@ -11,7 +11,7 @@ use crate::style::{Style, bytes, counted};
 ///
 /// Its archived text, checkpoint, compactions, pins, prompts, words in the search index, what memory learned from it, and
 /// its transcript if longhaul wrote that one. Delete the transcript of an agent yourself first: it would be read again.
-/// What other threads copied from it (a fork, a continuation) stays theirs.
+/// Copies in other threads (a fork, a continuation) are kept.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ pub(crate) struct ThreadForgetArgs {
 pub(crate) async fn run(args: ThreadForgetArgs, session: &Session) -> Result<(), Failure> {
     let question = format!("Remove everything longhaul has of {}?", args.thread);
     if !args.yes && session.can_ask() && !session.agrees(&question, false)? {
-        return Err(Failure::new(SAID_NO, "nothing was changed"));
+        return Err(Failure::new(REFUSED, "nothing was changed"));
     }
     session.show::<ThreadForget>(ThreadForgetParams { thread_id: args.thread }).await
 }

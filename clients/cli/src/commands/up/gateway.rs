@@ -7,7 +7,7 @@ use std::time::Duration;
 use longhaul_client::gateway::GatewaySettings;
 
 use super::{log, program_beside};
-use crate::failure::{A_PERSON, Failure, TRY_LATER};
+use crate::failure::{CONFIG, Failure, TRY_LATER};
 use crate::session::Session;
 
 const PROGRAM: &str = "longhaul-gateway";
@@ -49,6 +49,6 @@ pub(super) async fn start(session: &Session) -> Result<(), Failure> {
 
 fn ended(log: &Path) -> Failure {
     let words = log::last_error(log, 0).unwrap_or_default();
-    Failure::new(A_PERSON, format!("the gateway ended at once: {words}"))
+    Failure::new(CONFIG, format!("the gateway ended at once: {words}"))
         .with_hint(format!("its log is {}", log.display()))
 }

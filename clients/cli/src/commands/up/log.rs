@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_client::socket;
 
-use crate::failure::{A_PERSON, Failure};
+use crate::failure::{CONFIG, Failure};
 
 /// Size in bytes above which the next start begins a new file.
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -18,7 +18,7 @@ const TAIL_BYTES: u64 = 4 * 1024;
 
 /// The path of the log with this name; creates its folder if missing.
 pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
-    let no_home = || Failure::new(A_PERSON, "there is no home folder to keep the state in");
+    let no_home = || Failure::new(CONFIG, "there is no home folder to keep the state in");
     let folder = socket::default_state_dir()
         .ok_or_else(no_home)
         .map_err(|failure| failure.with_hint("set LONGHAUL_STATE_DIR"))?;
@@ -39,7 +39,7 @@ pub(super) fn open(path: &Path) -> Result<File, Failure> {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(A_PERSON, format!("cannot write {}: {error}", path.display()))
+    Failure::new(CONFIG, format!("cannot write {}: {error}", path.display()))
         .with_hint("make the folder writable, or set LONGHAUL_STATE_DIR to another one")
 }
 

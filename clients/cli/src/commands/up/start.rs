@@ -12,7 +12,7 @@ use longhaul_client::{Client, socket};
 use longhaul_protocol::Retry;
 
 use super::log;
-use crate::failure::{A_PERSON, Failure, TRY_LATER};
+use crate::failure::{CONFIG, Failure, TRY_LATER};
 use crate::holder::Holder;
 use crate::session::Session;
 
@@ -91,13 +91,13 @@ fn spawn(command: &mut Command, log: &Path) -> Result<Child, Failure> {
     std::os::unix::process::CommandExt::process_group(command, 0);
     command.spawn().map_err(|error| {
         let program = Path::new(command.get_program()).display();
-        Failure::new(A_PERSON, format!("{program} cannot be started: {error}"))
+        Failure::new(CONFIG, format!("{program} cannot be started: {error}"))
     })
 }
 
 fn ended(status: ExitStatus, log: &Path, skip: u64) -> Failure {
     let words = log::last_error(log, skip);
     let words = words.map_or_else(String::new, |words| format!(": {words}"));
-    Failure::new(A_PERSON, format!("the daemon ended at once ({status}){words}"))
+    Failure::new(CONFIG, format!("the daemon ended at once ({status}){words}"))
         .with_hint(format!("its log is {}", log.display()))
 }

@@ -105,7 +105,7 @@ struct HeldClaim {
     boot: String,
 }
 
-/// The table, the model beside it, and the clocks.
+/// The table, the model next to it, and the clocks.
 struct World {
     jobs: BTreeMap<usize, Job>,
     now: Moment,
@@ -148,10 +148,10 @@ impl World {
                 self.held.clear();
             }
             SimulatedEvent::Retry { subject } => {
-                let was_owed = self.jobs.get(&subject).is_some_and(Job::is_owed);
+                let was_pending = self.jobs.get(&subject).is_some_and(Job::is_pending);
                 let is_free = self.jobs.get(&subject).is_some_and(|j| j.state != State::Running);
                 self.change(subject, |job, now| Some(retry(job, now)));
-                *self.asked.entry(subject).or_default() += u64::from(is_free && !was_owed);
+                *self.asked.entry(subject).or_default() += u64::from(is_free && !was_pending);
             }
             SimulatedEvent::Cancel { subject } => {
                 self.change(subject, |job, now| Some(cancel(job, now)));
@@ -248,7 +248,7 @@ impl World {
             self.newest_epoch_publishes_once(*subject);
             epochs_and_generations_never_fall(before.get(subject), job);
             attempts_are_bounded(job);
-            owed_is_never_done(job);
+            pending_is_never_done(job);
             a_lease_means_running(job);
             self.no_wait_is_longer_than_its_rule(job);
         }
@@ -288,7 +288,7 @@ impl World {
     }
 
     /// With live workers and no further events, all runnable jobs finish.
-    fn owed_is_run_in_the_end(&mut self) {
+    fn pending_is_run_in_the_end(&mut self) {
         self.held.clear();
         for _ in 0..200 {
             self.now = self.now.plus_ms(RULES.lease_ms);
@@ -300,7 +300,7 @@ impl World {
         }
         for (subject, job) in &self.jobs {
             let ended = matches!(job.state, State::Done | State::Dead | State::Parked);
-            assert!(ended, "owed_is_run_in_the_end: {job:?}");
+            assert!(ended, "pending_is_run_in_the_end: {job:?}");
             assert_eq!(job.wanted, self.asked[subject], "nothing_asked_is_forgotten: {job:?}");
         }
     }
@@ -316,9 +316,9 @@ fn attempts_are_bounded(job: &Job) {
     assert!(job.attempts <= RULES.attempts_max, "attempts_are_bounded: {job:?}");
 }
 
-fn owed_is_never_done(job: &Job) {
-    assert!(job.done <= job.wanted, "owed_is_never_done: {job:?}");
-    assert!(job.state != State::Done || !job.is_owed(), "owed_is_never_done: {job:?}");
+fn pending_is_never_done(job: &Job) {
+    assert!(job.done <= job.wanted, "pending_is_never_done: {job:?}");
+    assert!(job.state != State::Done || !job.is_pending(), "pending_is_never_done: {job:?}");
 }
 
 fn a_lease_means_running(job: &Job) {
@@ -336,6 +336,6 @@ proptest! {
             world.step(event);
             world.check(&before);
         }
-        world.owed_is_run_in_the_end();
+        world.pending_is_run_in_the_end();
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::memory::learning::{Evidence, LearningKind, NameKind, Outcome};
 use crate::step::Origin;
 
-/// The whole memory. Saved beside the published files.
+/// The whole memory. Saved next to the published files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Handbook {
     /// Format version, see [`Handbook::VERSION`].

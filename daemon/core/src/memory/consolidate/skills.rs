@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ExtractedThread;
 use super::handbook::Skill;
 use crate::memory::extract::line::{family, is_useful};
-use crate::memory::slug::slug;
+use crate::memory::slug::SLUG_BYTES;
 use crate::rollout::shell;
 use crate::text;
 
@@ -107,5 +107,5 @@ fn name(project: &str, kinds: &[String]) -> String {
     }
     let whole = format!("{project}\n{}", kinds.join("\n"));
     let mark = crate::digest::Digest128::of(whole.as_bytes()).to_string();
-    format!("{}-{}", slug(text::prefix(&words.join(" "), 40)), &mark[..4])
+    format!("{}-{}", text::slug(text::prefix(&words.join(" "), 40), SLUG_BYTES), &mark[..4])
 }

@@ -4,7 +4,7 @@ use super::super::learning::{
     Evidence, Learning, LearningKind, Name, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
 };
 use super::super::place;
-use super::super::slug::slug;
+use super::super::slug::SLUG_BYTES;
 use super::runs::{Fix, Run};
 use super::{Extractor, Request, Rule, hazard, line, outcome, render, terms};
 use crate::checkpoint::semantic::policy::behavior;
@@ -100,7 +100,7 @@ fn memory(
         updated_at_ms: read.updated_at_ms,
         last_seq: read.last_seq,
         outcome,
-        rollout_slug: slug(text::prefix(&parts.title, 200)),
+        rollout_slug: text::slug(text::prefix(&parts.title, 200), SLUG_BYTES),
         rollout_summary: String::new(),
         raw_memory: String::new(),
         learnings,

@@ -1,11 +1,10 @@
 //! Renders a thread's memory: the account of what happened, and the record of the learnings.
 
-use std::fmt::Write as _;
-
 use super::super::day::date;
 use super::super::learning::{Learning, LearningKind, NameKind, RolloutMemory};
 use super::gather::AccountParts;
-use crate::text;
+use crate::paths;
+use crate::text::{self, push};
 
 const FILES_MAX: usize = 24;
 
@@ -91,7 +90,7 @@ const SECTIONS: &[(&str, &[LearningKind])] = &[
 pub(crate) fn keywords(memory: &RolloutMemory) -> Vec<String> {
     let names = memory.map.iter().filter(|name| name.uses > 0 && name.text.len() <= 80);
     let searchable = names.filter(|name| match name.kind {
-        NameKind::Path => !super::is_temporary(&name.text),
+        NameKind::Path => !paths::is_temporary_or_unresolved(&name.text),
         NameKind::Identifier => true,
         NameKind::Command | NameKind::Id => false,
     });
@@ -116,9 +115,4 @@ fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) 
         push(out, format_args!("\n## {heading}\n\n"));
         rows.for_each(|row| push(out, format_args!("- {row}\n")));
     }
-}
-
-fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _written = out.write_fmt(words);
 }

@@ -12,7 +12,7 @@ use crate::checkpoint::semantic::policy::behavior;
 use crate::memory::learning::{
     Evidence, Learning, LearningKind, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
 };
-use crate::memory::slug::slug;
+use crate::memory::slug::SLUG_BYTES;
 use crate::memory::span::spans;
 use crate::redact::redact;
 use crate::step::Origin;
@@ -77,7 +77,7 @@ pub(super) fn read(
     let memory = RolloutMemory {
         outcome: answer.outcome,
         rollout_summary: record.verified(&answer.rollout_summary),
-        rollout_slug: slug(&slug_words),
+        rollout_slug: text::slug(&slug_words, SLUG_BYTES),
         raw_memory: record.verified(&answer.raw_memory),
         learnings,
         ..about.clone()

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::push;
 use crate::memory::consolidate::{MapEntry, Project};
 use crate::memory::learning::NameKind;
+use crate::text::push;
 
 /// Overhead of a row in bytes: marker, quotes, description.
 const ROW_BYTES: u64 = 8;
@@ -34,7 +34,7 @@ pub(super) struct SummaryRows<'a> {
 
 impl<'a> SummaryRows<'a> {
     /// Chooses rows for `bytes` bytes. Skips names that occur in `text_before` or inside another chosen name: `src`
-    /// beside `src/main.rs`, `git status` beside `git status --short`.
+    /// next to `src/main.rs`, `git status` next to `git status --short`.
     pub(super) fn choose(project: &'a Project, bytes: usize, text_before: &str) -> Self {
         let mut order: Vec<&MapEntry> = project.map.iter().collect();
         let density = |entry: &MapEntry| entry.gain * 100 / (entry.text.len() as u64 + ROW_BYTES);

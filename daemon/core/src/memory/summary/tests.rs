@@ -147,7 +147,7 @@ fn an_injection_with_its_frame_fits_the_budget() {
     }
 }
 
-/// A name inside another one says nothing new: `src` beside `src/main.rs`.
+/// A name inside another one says nothing new: `src` next to `src/main.rs`.
 #[test]
 fn a_name_that_another_line_contains_is_left_out() {
     use NameKind::{Command, Identifier, Path};

@@ -132,7 +132,7 @@ fn defect_7_13_3_each_key_has_one_precedence() {
 fn defect_7_13_7_an_unknown_window_is_reported_and_compacts_nothing() {
     let decision = decide(&Policy::default(), &Situation { window: 0, ..at(0, &[]) });
     assert_eq!((decision.action, decision.tier), (PolicyAction::Wait, None));
-    assert_eq!(decision.refused_by().unwrap().rule, "window");
+    assert_eq!(decision.reasons.iter().find(|reason| !reason.passed).unwrap().rule, "window");
 }
 
 /// Defect 7.5: a prompt's threshold defined an emergency, not the policy's.

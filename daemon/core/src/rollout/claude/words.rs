@@ -123,9 +123,10 @@ pub(super) fn of(text: &str) -> UserText<'_> {
     if trimmed.starts_with(INTERRUPT) {
         return UserText::Interrupt;
     }
-    let is_briefing = trimmed.starts_with(contextual::CHECKPOINT_OPENING)
-        && trimmed.contains(contextual::VIEW_HEADER);
-    if trimmed.starts_with(SUMMARY) || contextual::is_restored(trimmed) || is_briefing {
+    if trimmed.starts_with(SUMMARY)
+        || contextual::is_restored(trimmed)
+        || contextual::is_briefing(trimmed)
+    {
         return UserText::Summary;
     }
     if trimmed.starts_with("<command-name>") || trimmed.starts_with("<command-message>") {

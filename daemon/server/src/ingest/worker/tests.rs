@@ -5,7 +5,7 @@ use longhaul_store::StoreError;
 
 use super::*;
 
-/// A worker beside the one of an idle ingest.
+/// A worker besides the one of an idle ingest.
 async fn worker(home: &Path) -> (Worker, CancellationToken) {
     let ingest = crate::ingest::tests::start_at(home).await.1;
     ingest.settle(Duration::from_secs(60)).await.unwrap();

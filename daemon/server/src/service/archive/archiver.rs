@@ -343,7 +343,7 @@ impl Archiver {
         }
     }
 
-    /// The archived text of a file as it is now. If the file was replaced, its old text is kept beside the new one.
+    /// The archived text of a file as it is now. If the file was replaced, its old text is kept next to the new one.
     async fn archived_state(
         &self,
         index: &ArchiveIndex,

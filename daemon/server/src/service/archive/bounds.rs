@@ -7,14 +7,13 @@
 use std::collections::HashSet;
 
 use longhaul_core::archive::eviction::{self, Bounds, EvictionCandidate};
+use longhaul_core::limits::DAY_MS;
 use longhaul_store::{ArchiveIndex, CompactionTable, IndexSpace, ThreadAge, UpdateTable};
 
 use super::shared::ArchiveShared;
 use super::upkeep;
 use crate::service::age::AgeClock;
 use crate::service::error::ServiceError;
-
-const DAY_MS: i64 = 86_400_000;
 
 /// The index is rewritten without its free pages if these are more than this part of the others: it is read and written
 /// as a whole for that.

@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use super::reading::{NewPart, Tail, redacted_part, tail_of};
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use super::{publishing, upkeep};
-use crate::archive::{ArchivedText, next_pack};
+use crate::archive::{ArchivedText, damaged, next_pack};
 use crate::service::error::ServiceError;
 use crate::transcript::Transcript;
 
@@ -125,7 +125,7 @@ impl RedactedWriter {
         let mut tail = Tail::default();
         while whole.transcript.source_bytes < end {
             let next = redacted_part(&plain, whole.transcript.clone(), tail, end)?;
-            let new = next.ok_or_else(|| ArchivedText::damage("a part of the text is missing"))?;
+            let new = next.ok_or_else(|| damaged("a part of the text is missing"))?;
             whole.pieces.retain(|piece| piece.offset < new.part.from);
             whole.pieces.extend(&new.part.pieces);
             whole.transcript = new.part.transcript.clone();

@@ -36,7 +36,7 @@ pub struct RestoredFile {
 }
 
 impl ArchiveKeeper {
-    /// Writes the texts of a thread to its agent's folder, or to `to` and beside it; never over an existing file.
+    /// Writes the texts of a thread to its agent's folder, or to `to` and next to it; never over an existing file.
     pub async fn restore(
         &self,
         thread_id: &str,

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::archive::pack::PackContents;
+use longhaul_core::limits::DAY_MS;
 use longhaul_store::{ArchiveIndex, NewPack, PackRow};
 
 use super::description::{PackDescription, foreign_pieces};
@@ -24,7 +25,7 @@ const CHUNK_WEIGHT: u64 = 1 << 10;
 const SMALL_PACKS: usize = 8;
 
 /// Maximum time between two complete reads of a pack.
-const CHECKED_MAX_MS: i64 = 30 * 86_400_000;
+const CHECKED_MAX_MS: i64 = 30 * DAY_MS;
 
 /// Maximum bytes of packs to read in one round.
 const CHECK_BYTES: u64 = 256 << 20;
@@ -226,7 +227,7 @@ pub(super) async fn delete_damaged(shared: &ArchiveShared, pack: i64) -> Result<
         Ok(()) => {
             let differs = io::Error::new(
                 ErrorKind::InvalidData,
-                "the archive's index does not match this file: stop the daemon and delete index.db beside it, then the \
+                "the archive's index does not match this file: stop the daemon and delete index.db next to it, then the \
                  index is rebuilt",
             );
             Err(ServiceError::file(&shared.archive.pack(pack), differs))
@@ -309,7 +310,7 @@ async fn on_damage(
             rows
         };
         for row in tokio::task::spawn_blocking(existing).await? {
-            // Its transcript has other chunks now, so archive it again beside the old text.
+            // Its transcript has other chunks now, so archive it again next to the old text.
             index.transcripts.replace(&row).await?;
             shared.hints.hint(&row.path);
         }

@@ -125,7 +125,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// Tokens for messages beside the model's text: half of the space that may be filled.
+    /// Tokens for messages besides the model's text: half of the space that may be filled.
     fn messages_room(&self) -> u64 {
         replacement_check::ceiling(self.input.window) / 2
     }

@@ -37,9 +37,9 @@ impl CompactionJobs {
     /// Starts a compaction in the background; returns its id and its job.
     pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
         request.check_templates()?;
-        self.compactor.check_install(&request).await?;
+        self.compactor.records.check_install(&request).await?;
         let id = self.compactor.new_id();
-        request.subject = self.compactor.fix(&id, request.subject).await?;
+        request.subject = self.compactor.preparation.gatherer.fix(&id, request.subject).await?;
         let payload = serde_json::to_string(&request)
             .map_err(|source| ServiceError::Undecodable { what: "request", source })?;
         if payload.len() > PAYLOAD_BYTES {
@@ -100,7 +100,8 @@ impl CompactWork {
             .map_err(|error| (FailureKind::Permanent, error.to_string()))?;
         match jobs.log.get(progress.id()).await {
             Ok(mut made) => {
-                return jobs.compactor.install(&mut made).await.map_err(|error| failed(&error));
+                let installed = jobs.compactor.records.install(&mut made).await;
+                return installed.map_err(|error| failed(&error));
             }
             Err(ServiceError::CompactionNotFound(_)) => {}
             Err(error) => return Err(failed(&error)),

@@ -15,7 +15,7 @@ use super::progress::ProgressEvents;
 use super::record::{Compaction, Notice};
 use super::records::Records;
 use super::replacement::Replacement;
-use super::request::{Reason, Request, Subject};
+use super::request::{Reason, Request};
 use super::spans::Spans;
 use crate::clock::Clock;
 use crate::events::EventHub;
@@ -109,21 +109,6 @@ impl Compactor {
         self.records.install(&mut compaction).await?;
         progress.done(&compaction);
         Ok(compaction)
-    }
-
-    /// Checks that the result can be installed, if the request says so.
-    pub(super) async fn check_install(&self, request: &Request) -> Result<(), ServiceError> {
-        self.records.check_install(request).await
-    }
-
-    /// Installs a stored compaction, if its request said so.
-    pub(super) async fn install(&self, compaction: &mut Compaction) -> Result<(), ServiceError> {
-        self.records.install(compaction).await
-    }
-
-    /// Fixes the subject of a compaction that runs later under this id.
-    pub(super) async fn fix(&self, id: &str, subject: Subject) -> Result<Subject, ServiceError> {
-        self.preparation.gatherer.fix(id, subject).await
     }
 }
 

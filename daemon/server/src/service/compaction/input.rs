@@ -77,7 +77,7 @@ pub(super) struct Past {
 }
 
 impl Input {
-    /// Token limit of the view: the caller's or the default, reduced to what the ceiling leaves beside the request
+    /// Token limit of the view: the caller's or the default, reduced to what the ceiling leaves besides the request
     /// and the initial context.
     pub(super) fn view_tokens(&self, request: &Request) -> u64 {
         let is_compacted = self.fold.checkpoint().compactions > 0;

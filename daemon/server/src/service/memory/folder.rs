@@ -1,7 +1,7 @@
 //! The memory folder on disk.
 //!
 //! `<state>/memory` is a link to the current generation, `<state>/memory.d/g<number>`. A new generation is written
-//! beside it and becomes visible by one rename of the link. Folders have mode 0700, files 0600. Reads are bounded and
+//! next to it and becomes visible by one rename of the link. Folders have mode 0700, files 0600. Reads are bounded and
 //! do not follow links.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
+use longhaul_core::limits::DAY_MS;
 use longhaul_core::memory::agent::{Baseline, CheckInputs, carry_over, without_dropped};
 use longhaul_core::memory::consolidate::{Consolidation, Handbook};
 use longhaul_core::memory::edits::Edits;
@@ -18,8 +19,6 @@ use super::thread_reader::EXTRACT_VERSION;
 use crate::clock::Clock;
 use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
-
-const DAY_MS: i64 = 86_400_000;
 
 /// Whether to delete older generations.
 #[derive(Debug, Clone, PartialEq, Eq)]

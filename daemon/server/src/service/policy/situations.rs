@@ -1,7 +1,6 @@
 //! Gathers the situation of a thread, the input of a decision.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use longhaul_core::policy::{Point, Situation, replay};
 
@@ -42,17 +41,6 @@ impl Situations {
     pub(super) fn of(&self, state: &ThreadState, point: Point) -> Situation {
         let ThreadState { thread_id, fold, window, used } = state;
         replay::situation(fold, (window, *used), thread_id, (self.clock.now_ms(), point))
-    }
-
-    /// Adds what no transcript has; see [`Surroundings::add_to`].
-    pub(super) async fn add_surroundings(
-        &self,
-        situation: &mut Situation,
-        state: &ThreadState,
-        wait: Duration,
-        may_ask: bool,
-    ) {
-        self.surroundings.add_to(situation, state, wait, may_ask).await;
     }
 
     pub(super) fn is_live(&self, state: &ThreadState) -> bool {

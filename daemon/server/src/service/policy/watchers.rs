@@ -67,7 +67,7 @@ impl Watchers {
                 true => self.config.now().repository.settings().timeout,
                 false => CLIENT_WAIT,
             };
-            self.situations.add_surroundings(&mut situation, &state, wait, record).await;
+            self.situations.surroundings.add_to(&mut situation, &state, wait, record).await;
         }
         let config = self.config.now();
         let policies = &config.policies;
@@ -129,7 +129,7 @@ impl Watchers {
         | Event::MidTurnCompactOnly(situation) = &mut event
             && !is_ignored
         {
-            self.situations.add_surroundings(situation, &state, wait, may_ask).await;
+            self.situations.surroundings.add_to(situation, &state, wait, may_ask).await;
         }
         let mut stepped = step.take(event).await?;
         let question = stepped.effects.iter().find_map(|step| match &step.effect {

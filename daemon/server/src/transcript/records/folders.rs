@@ -1,4 +1,4 @@
-//! Sessions in many files: one for the session, and one for each message and part in folders beside it.
+//! Sessions in many files: one for the session, and one for each message and part in folders next to it.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -16,7 +16,7 @@ fn name(text: &str, kind: NameKind, uses: u32, is_done: bool) -> Name {
     }
 }
 
-/// Three threads that ran the same three commands, and a project beside theirs.
+/// Three threads that ran the same three commands, and a project next to theirs.
 fn skilled() -> Vec<RolloutMemory> {
     let of = |number: i64| {
         let thread = format!("s{number}");

@@ -1,4 +1,4 @@
-//! The rung `remote`: the provider's own compaction, with our view beside it, since only the provider can read it.
+//! The rung `remote`: the provider's own compaction, with our view next to it, since only the provider can read it.
 
 use std::collections::BTreeMap;
 

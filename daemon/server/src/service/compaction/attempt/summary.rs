@@ -171,7 +171,7 @@ impl Attempt<'_> {
         let mut prompt = self.texts.prompt().to_owned();
         let pinned = choice::pinned(choices.pins(), u64::MAX);
         if !pinned.text.is_empty() {
-            prompt.push_str("\n\nThe person pinned the texts below. They are put beside your summary word for word: do not contradict them, and do not repeat them.\n");
+            prompt.push_str("\n\nThe person pinned the texts below. They are put next to your summary word for word: do not contradict them, and do not repeat them.\n");
             prompt.push_str(&pinned.text);
         }
         let dropped: String =

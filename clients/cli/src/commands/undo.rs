@@ -193,7 +193,7 @@ mod tests {
             "{text}"
         );
         for (session, expected) in [
-            (CodexSession::Open, "open session of Codex"),
+            (CodexSession::Open, "the open Codex session"),
             (CodexSession::Closed, "codex resume 0199a213-0000-7000-8000-000000000002"),
         ] {
             page.session_of_codex = Some(session);

@@ -122,13 +122,13 @@ async fn restore(
     let restored = keeper.restore(&params.thread_id, params.to.map(PathBuf::from)).await?;
     Ok(wire::RestoreResult {
         thread_id: restored.thread_id,
-        files: restored.files.into_iter().map(restored_file).collect(),
+        files: restored.files.iter().map(restored_file).collect(),
         redacted: restored.is_redacted,
         command: restored.command,
     })
 }
 
-fn restored_file(file: RestoredFile) -> wire::RestoredFile {
+fn restored_file(file: &RestoredFile) -> wire::RestoredFile {
     wire::RestoredFile { path: file.path.display().to_string(), bytes: file.bytes }
 }
 

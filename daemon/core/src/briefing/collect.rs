@@ -234,15 +234,17 @@ impl Briefing {
     /// edited.
     pub(super) fn record_patch(
         &mut self,
-        seq: u64,
+        (seq, call_id): (u64, &str),
         paths: &[String],
         outcome: CommandOutcome,
         printed: &str,
     ) {
-        let command = format!("edit {}", paths[..paths.len().min(3)].join(", "));
         if !outcome.is_failure() {
+            self.end_action(call_id, "applied");
             return self.commands.edited(seq, paths);
         }
+        self.end_action(call_id, &outcome.words());
+        let command = format!("edit {}", paths[..paths.len().min(3)].join(", "));
         self.commands.finish(&FinishedCommand {
             seq,
             turn: self.turn,

@@ -156,10 +156,7 @@ impl Briefing {
                     let edit = running.edits.into_iter().find(|edit| !edit.added.is_empty());
                     self.refused = edit.map(|edit| (running.seq, edit)).or(self.refused.take());
                 }
-                let is_failure = outcome.is_failure();
-                let words = if is_failure { outcome.words() } else { "applied".to_owned() };
-                self.end_action(&call.id, &words);
-                self.record_patch(at.seq, &paths, *outcome, answered.printed());
+                self.record_patch((at.seq, &call.id), &paths, *outcome, answered.printed());
             }
             Work::Other if is_for_agent(&call.what) && !outcome.is_failure() => {
                 let printed = answered.printed();

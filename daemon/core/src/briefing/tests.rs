@@ -326,11 +326,11 @@ fn lines_about_the_focus_are_chosen_first() {
 fn a_patch_that_did_not_apply_is_shown_until_its_file_is_edited() {
     let mut briefing = thread();
     let printed = "apply_patch verification failed: Failed to find expected lines in src/lib.rs";
-    briefing.record_patch(11, &["src/lib.rs".to_owned()], CommandOutcome::Refused, printed);
+    briefing.record_patch((11, "c1"), &["src/lib.rs".to_owned()], CommandOutcome::Refused, printed);
     let text = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
     let failed = "#11 edit src/lib.rs → refused: apply_patch verification failed";
     assert!(text(&briefing).contains(failed), "{}", text(&briefing));
-    briefing.record_patch(14, &["src/lib.rs".to_owned()], CommandOutcome::Unknown, "");
+    briefing.record_patch((14, "c2"), &["src/lib.rs".to_owned()], CommandOutcome::Unknown, "");
     assert!(text(&briefing).contains("; edited later, at #14"), "{}", text(&briefing));
 }
 

@@ -295,20 +295,42 @@ async fn damage_of_the_list_of_forgotten_threads_does_not_disable_the_archive() 
 
 #[tokio::test]
 async fn a_thread_that_was_evicted_before_its_transcript_was_moved_is_not_named_any_more() {
-    let home = tempfile::tempdir().unwrap();
-    let path = long(THREAD, "turbine", 10).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nmax_bytes = 1\n").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
-    assert!(listed(&mut client).await.is_empty() && says(daemon.home.path(), THREAD));
-    let folder = daemon.home.path().join(".codex/archived_sessions");
-    fs::create_dir_all(&folder).unwrap();
-    let moved = folder.join(path.file_name().unwrap());
-    fs::rename(&path, &moved).unwrap();
-    client.sync_file(&moved).await;
-    archived(&mut client).await;
-    client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
-    assert!(!says(daemon.home.path(), THREAD));
+    for is_killed in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let path = long(THREAD, "turbine", 10).write(home.path());
+        let (daemon, mut client) = Daemon::with_client(home, "[archive]\nmax_bytes = 1\n").await;
+        client.sync(THREAD).await;
+        archived(&mut client).await;
+        assert!(listed(&mut client).await.is_empty() && says(daemon.home.path(), THREAD));
+        let sessions = daemon.home.path().join(".codex/archived_sessions");
+        fs::create_dir_all(&sessions).unwrap();
+        let moved = sessions.join(path.file_name().unwrap());
+        fs::rename(&path, &moved).unwrap();
+        client.sync_file(&moved).await;
+        archived(&mut client).await;
+        let params = ForgetParams { thread_id: THREAD.into() };
+        if !is_killed {
+            client.call::<Forget>(params).await.unwrap();
+            assert!(!says(daemon.home.path(), THREAD));
+            continue;
+        }
+        let home = daemon.stopped().await;
+        let process = Process::start(home.path()).await;
+        let mut client = Client::connect(&process.socket).await;
+        archived(&mut client).await;
+        let record = folder(home.path()).join("forgotten");
+        tokio::select! {
+            biased;
+            () = eventually("it is recorded", || record.exists()) => {}
+            _ = client.attempt::<Forget>(params) => {}
+        }
+        process.signal(Signal::KILL);
+        process.exit_code().await;
+        let (daemon, _client) = Daemon::with_client(home, "").await;
+        let text = || fs::read_to_string(&record).unwrap_or_default();
+        eventually("its bytes are erased", || text().contains("erased")).await;
+        assert!(!says(daemon.home.path(), THREAD));
+    }
 }
 
 #[tokio::test]

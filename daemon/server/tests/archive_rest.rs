@@ -8,6 +8,7 @@ use longhaul_protocol::archive::{
     ArchiveList, ArchiveListParams, ArchivedThread, Overview, OverviewParams,
 };
 use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, Unchoose, UnchooseParams};
+use tempfile::TempDir;
 
 use crate::archive::{THREAD, archived, folder, long, noticed, packs, says, verify};
 use crate::archive_damage::flip;
@@ -188,11 +189,11 @@ async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
     daemon.stopped().await;
 }
 
-#[tokio::test]
-async fn a_rebuilt_index_deletes_no_thread_for_an_age_that_it_lost() {
-    let home = tempfile::tempdir().unwrap();
-    let config = "[archive]\nmax_age_days = 30\n";
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
+const BOUND: &str = "[archive]\nmax_age_days = 30\n";
+
+/// A thread whose transcript is gone, in the archive of a database of 40 days.
+async fn archived_on_day_40() -> TempDir {
+    let (daemon, mut client) = Daemon::with_client(tempfile::tempdir().unwrap(), BOUND).await;
     archived(&mut client).await;
     days_later(&daemon, 40).await;
     let mut client = daemon.connect().await;
@@ -201,12 +202,17 @@ async fn a_rebuilt_index_deletes_no_thread_for_an_age_that_it_lost() {
     archived(&mut client).await;
     fs::remove_file(&path).unwrap();
     noticed(&mut client, THREAD).await;
-    let home = daemon.stopped().await;
+    daemon.stopped().await
+}
+
+#[tokio::test]
+async fn a_rebuilt_index_deletes_no_thread_for_an_age_that_it_lost() {
+    let home = archived_on_day_40().await;
     let index = folder(home.path()).join("index.db");
     fs::remove_file(&index).unwrap();
     fs::remove_file(index.with_extension("db.seal")).ok();
 
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
+    let (daemon, mut client) = Daemon::with_client(home, BOUND).await;
     archived(&mut client).await;
     holds(&mut client, &[THREAD]).await;
     days_later(&daemon, 29).await;
@@ -220,23 +226,12 @@ async fn a_rebuilt_index_deletes_no_thread_for_an_age_that_it_lost() {
 
 #[tokio::test]
 async fn a_new_database_does_not_add_the_age_of_a_lost_one_to_the_bound() {
-    let home = tempfile::tempdir().unwrap();
-    let config = "[archive]\nmax_age_days = 30\n";
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
-    archived(&mut client).await;
-    days_later(&daemon, 40).await;
-    let mut client = daemon.connect().await;
-    let path = long(THREAD, "turbine", 10).write(daemon.home.path());
-    client.sync(THREAD).await;
-    archived(&mut client).await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
-    let home = daemon.stopped().await;
+    let home = archived_on_day_40().await;
     for end in ["", "-wal", "-shm", ".seal"] {
         fs::remove_file(home.path().join(format!(".local/state/longhaul/longhaul.db{end}"))).ok();
     }
 
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
+    let (daemon, mut client) = Daemon::with_client(home, BOUND).await;
     archived(&mut client).await;
     holds(&mut client, &[THREAD]).await;
     days_later(&daemon, 31).await;

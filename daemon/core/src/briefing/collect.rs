@@ -195,6 +195,9 @@ pub(super) struct CommandRun<'a> {
 impl Briefing {
     pub(super) fn record_command(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
         let (script, folder_of_git) = git::without_options(without_cd(run.script));
+        let entered = || shell::folder_of_last("git", &shell::commands(&script));
+        let goes_on = script.contains("cd ") && script.contains("git ");
+        let folder_of_git = folder_of_git.or_else(|| goes_on.then(entered).flatten());
         let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
         let place = place_of(from.as_deref().or(run.from), folder);
         let command = lines::tidy(&script, folder, COMMAND_BYTES);
@@ -426,7 +429,8 @@ fn push_placed(
 fn place_of(from: Option<&str>, folder: Option<&str>) -> String {
     let (Some(from), Some(folder)) = (from, folder) else { return String::new() };
     let below = from.strip_prefix(folder.trim_end_matches('/'));
-    match below {
+    // A sibling's name may begin with that of the folder.
+    match below.filter(|below| below.is_empty() || below.starts_with('/')) {
         Some(below) if !below.contains("worktree") => String::new(),
         _ => lines::tidy(from, Some(folder), 120),
     }

@@ -20,7 +20,7 @@ pub use effects::{CommandEffects, confirms_commit, purpose, refuses_commit};
 pub use gist::gist;
 pub use parse::commands;
 pub use parts::{CommandPart, lists, parts, parts_run};
-pub use places::{FileUse, uses_of};
+pub use places::{FileUse, folder_of_last, uses_of};
 pub use programs::{
     fetches, is_fetcher, is_fetcher_by_name, is_shell, prints_only_files, program_name,
     takes_script,

@@ -387,30 +387,31 @@ mod tests {
         }
     }
 
-    /// A watching thread that is held after each notification.
-    fn held_watch(hints: &Arc<Hints>, held: mpsc::Receiver<()>) -> Watch {
+    /// A watch of a home's sessions, whose thread is held after each notification until the sender is dropped.
+    fn held_watch(
+        home: &Path,
+        hints: &Arc<Hints>,
+    ) -> (Watch, Vec<Root>, PathBuf, mpsc::Sender<()>) {
+        let sessions = home.canonicalize().unwrap().join("sessions");
+        fs::create_dir(&sessions).unwrap();
+        let roots = Root::of(Source::Codex, home);
+        let (release, held) = mpsc::channel();
         let on = Arc::clone(hints);
         let handler = move |event| {
             on.on_event(event);
             held.recv().ok();
         };
-        Watch {
-            watcher: RecommendedWatcher::new(handler, Config::default()),
-            hints: Arc::clone(hints),
-        }
+        let watcher = RecommendedWatcher::new(handler, Config::default());
+        let mut watch = Watch { watcher, hints: Arc::clone(hints) };
+        assert!(watch.cover(&roots).is_empty());
+        (watch, roots, sessions, release)
     }
 
     /// The watching thread is held between the creation of a folder and its watch.
     #[tokio::test]
     async fn a_listing_waits_for_the_watches_of_new_folders() {
-        let home = tempfile::tempdir().unwrap();
-        let sessions = home.path().canonicalize().unwrap().join("sessions");
-        fs::create_dir(&sessions).unwrap();
-        let roots = Root::of(Source::Codex, home.path());
-        let hints = Arc::new(Hints::default());
-        let (release, held) = mpsc::channel::<()>();
-        let mut watch = held_watch(&hints, held);
-        assert!(watch.cover(&roots).is_empty());
+        let (home, hints) = (tempfile::tempdir().unwrap(), Arc::new(Hints::default()));
+        let (mut watch, roots, sessions, release) = held_watch(home.path(), &hints);
         let arrived = || tokio::time::timeout(Duration::from_secs(20), hints.arrived());
         fs::create_dir(sessions.join("2026")).unwrap();
         arrived().await.unwrap();
@@ -434,14 +435,8 @@ mod tests {
     /// The watching thread is held until the kernel drops notifications, among them that of a new folder.
     #[tokio::test]
     async fn after_an_overflow_of_the_queue_new_folders_are_watched() {
-        let home = tempfile::tempdir().unwrap();
-        let sessions = home.path().canonicalize().unwrap().join("sessions");
-        fs::create_dir(&sessions).unwrap();
-        let roots = Root::of(Source::Codex, home.path());
-        let hints = Arc::new(Hints::default());
-        let (release, held) = mpsc::channel::<()>();
-        let mut watch = held_watch(&hints, held);
-        assert!(watch.cover(&roots).is_empty());
+        let (home, hints) = (tempfile::tempdir().unwrap(), Arc::new(Hints::default()));
+        let (mut watch, roots, sessions, release) = held_watch(home.path(), &hints);
         let files = ["a.jsonl", "b.jsonl"].map(|name| sessions.join(name));
         files.iter().for_each(|file| fs::write(file, "{}\n").unwrap());
         let max = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();

@@ -149,13 +149,13 @@ impl ArchiveThreadTable {
         Ok(dropped)
     }
 
-    /// Drops the records of these evicted texts.
+    /// Drops the records of these evicted texts, durably.
     pub async fn drop_evicted(&self, paths: &[String]) -> Result<(), StoreError> {
         for path in paths {
             let dropped = drop_eviction(self.0.writer(), path).await;
             dropped.map_err(|error| self.0.classify(error))?;
         }
-        Ok(())
+        self.0.sync().await
     }
 
     /// Evicted texts, with the bytes of their transcripts at that time.

@@ -14,8 +14,9 @@ use crate::style::{Style, bytes, counted};
 
 /// Export all archived threads to a folder, in the format of their agents
 ///
-/// Writes SOURCE/THREAD.jsonl for each, and THREAD.2.jsonl for a second transcript of a thread. Existing files are skipped, so an interrupted export can be resumed; so are threads
-/// that are evicted or forgotten meanwhile. The exit code is 1 if a thread could not be written because it is damaged.
+/// Writes SOURCE/THREAD.jsonl for each, and THREAD.2.jsonl for a second transcript of a thread. Existing files are skipped,
+/// so an interrupted export can be resumed; so are threads that are evicted or forgotten meanwhile. The exit code is 1 if a
+/// thread could not be written because it is damaged.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -85,3 +85,29 @@ fn a_fix_by_options_of_git_shows_them() {
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains(&format!("; then worked: {identity}")), "{text}");
 }
+
+#[test]
+fn a_state_of_the_worktree_that_a_script_enters_is_named() {
+    for (script, place) in [
+        ("cp a.md /w/lexer-docs/a.md && cd /w/lexer-docs && git status", "/w/lexer-docs"),
+        ("git status && cd /w/lexer-docs && ls", ""),
+    ] {
+        let mut briefing = thread();
+        let run = CommandRun {
+            seq: 20,
+            call_id: "c",
+            script,
+            from: Some("/w/lexer"),
+            program: "git",
+            is_look: true,
+            is_unconfined: false,
+            outcome: CommandOutcome::Exit(0),
+            counts: None,
+            printed: "On branch docs\n",
+        };
+        briefing.record_command(run, Some("/w/lexer"));
+        let states = briefing.commands.git.lines.iter();
+        let branch: Vec<_> = states.map(|line| (line.place.as_str(), line.text.as_str())).collect();
+        assert_eq!(branch, [(place, "On branch docs")], "{script}");
+    }
+}

@@ -35,6 +35,19 @@ pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
     found
 }
 
+/// The folder in which the last command of a program runs, relative to where the script starts; `None` if it is there, or
+/// if only the shell can resolve it.
+pub fn folder_of_last(program: &str, commands: &[Command]) -> Option<String> {
+    let (mut place, mut found) = (Some(String::new()), None);
+    for command in commands {
+        place = folder_after(command, place);
+        if command.words.first().is_some_and(|word| word == program) {
+            found.clone_from(&place);
+        }
+    }
+    found.filter(|folder| !folder.is_empty())
+}
+
 /// The folder after a command.
 fn folder_after(command: &Command, place: Option<String>) -> Option<String> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
@@ -66,6 +79,18 @@ pub(super) fn is_known(folder: &str) -> bool {
 mod tests {
     use super::super::commands;
     use super::*;
+
+    #[test]
+    fn a_program_runs_where_the_script_went() {
+        for (script, folder) in [
+            ("git add . && cd /v && git status", Some("/v")),
+            ("cp a /v/a && cd sub && git status | head -3", Some("sub")),
+            ("git status && cd /v && ls", None),
+            ("cd \"$dir\" && git status", None),
+        ] {
+            assert_eq!(folder_of_last("git", &commands(script)).as_deref(), folder, "{script}");
+        }
+    }
 
     #[test]
     fn paths_follow_the_scripts_folder() {

@@ -1,7 +1,8 @@
 //! Erases threads from the archive.
 //!
-//! The thread is recorded as forgotten, its rows are removed from the index, and every pack that may contain text or a name
-//! of it is rewritten. If that is interrupted, the next start continues it.
+//! The records of its evictions are removed, the thread is recorded as forgotten, its rows are removed from the index, and
+//! every pack that may contain text or a name of it is rewritten. If that is interrupted after it was recorded, the next start
+//! continues it; before, the thread is at most archived and evicted once more.
 
 use std::collections::HashSet;
 use std::io;
@@ -30,13 +31,6 @@ pub(super) async fn forget(
     thread_id: &str,
     mut files: Vec<String>,
 ) -> Result<ErasedText, ServiceError> {
-    let of = thread_id.to_owned();
-    let was_begun = in_folder(shared, move |folder| {
-        let forgotten = ForgottenThreads::read(folder)?;
-        forgotten.add(folder, &of)?;
-        Ok(forgotten.is_any_unfinished())
-    });
-    let was_begun = was_begun.await?;
     let rows = index.transcripts.of_thread(thread_id).await?;
     let bytes = rows.iter().map(|row| row.text_bytes).sum();
     let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
@@ -44,9 +38,17 @@ pub(super) async fn forget(
     // Of files that were moved since, too.
     let evicted = index.threads.evicted().await?.into_iter().map(|(path, _)| path);
     files.extend(evicted.filter(|path| path.contains(thread_id)));
+    // First: the next start knows only a hash of the id, which finds no path.
+    index.threads.drop_evicted(&files).await?;
+    let of = thread_id.to_owned();
+    let was_begun = in_folder(shared, move |folder| {
+        let forgotten = ForgottenThreads::read(folder)?;
+        forgotten.add(folder, &of)?;
+        Ok(forgotten.is_any_unfinished())
+    });
+    let was_begun = was_begun.await?;
     index.transcripts.remove(&ids).await?;
     shared.archive.note_deletion();
-    index.threads.drop_evicted(&files).await?;
     erase(shared, index, was_begun).await?;
     let is_any = move || {
         let mut presence = Presence::default();

@@ -70,7 +70,10 @@ fn between_turns(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Resul
     let is_linked = compaction["policy"]["decision_id"] == decision["decision"]["decision_id"];
     claude.print(&["--continue", "and the lexer"])?;
     let requests = mock.take();
-    let next = requests.last().context("no request was sent")?["messages"].to_string();
+    // A request for a title may come before or after it.
+    let mut messages = requests.iter().map(|request| request["messages"].to_string());
+    let next = messages.rfind(|messages| messages.contains("and the lexer"));
+    let next = next.context("no request has the prompt")?;
     let tier = decision["decision"]["tier"].as_str().unwrap_or_default();
     Ok(vec![
         Row::new(

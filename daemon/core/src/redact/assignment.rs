@@ -97,6 +97,9 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     if is_bare && text.get(separator.value_start) == Some(&b'[') {
         return list::judge(text, &name, separator.value_start);
     }
+    if is_bare && let Some(line) = next_line(text, separator.value_start) {
+        return list::judge_lines(text, &name, line);
+    }
     Verdict::from(secret(text, &name, &separator, name.start))
 }
 
@@ -212,6 +215,12 @@ fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
         name.end + open.start() + prefix..name.end + open.end()
     });
     Some(Separator { value_start, form, quote, is_xml })
+}
+
+/// The start of the next line if this one ends at `at`.
+fn next_line(text: &[u8], at: usize) -> Option<usize> {
+    let ends = [&b"\n"[..], b"\r\n"];
+    ends.iter().find_map(|end| text.get(at..)?.starts_with(end).then_some(at + end.len()))
 }
 
 const fn is_blank(byte: u8) -> bool {

@@ -1,6 +1,9 @@
-//! A list below a secret name: `"passwords": ["…", "…"]`.
+//! A list below a secret name: `"passwords": ["…", "…"]`, and in YAML with an item per line.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
 
 use super::assignment::{self, Separator};
 use super::name::{self, Strength};
@@ -11,6 +14,16 @@ const ITEMS_MAX: usize = 64;
 const LIST_BYTES_MAX: usize = 16 * 1024;
 /// Maximum bytes of an item read to judge it.
 const ITEM_HEAD_BYTES: usize = 256;
+
+/// A line of a YAML list, also in a diff. An item with a space or a colon is a sentence or a mapping.
+static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?-u)^[+-]?[ \t]{0,32}-[ \t]{1,8}",
+        r#"(?:"(?P<double>[^"\\\r\n]*)"|'(?P<single>[^'\r\n]*)'|(?P<bare>[^ \t\r\n:"'#]+))"#,
+        r"[ \t]*(?:#[^\n]*)?\r?(?:\n|$)",
+    ))
+    .ok()
+});
 
 /// Judges the items of a list that opens at `open`.
 pub(super) fn judge(text: &[u8], name: &Range<usize>, open: usize) -> Verdict {
@@ -36,6 +49,34 @@ pub(super) fn judge(text: &[u8], name: &Range<usize>, open: usize) -> Verdict {
         }
         at = value_end + separator.quote.len();
     }
+    verdict(secrets)
+}
+
+/// Judges the items of a YAML list whose first line begins at `at`.
+pub(super) fn judge_lines(text: &[u8], name: &Range<usize>, mut at: usize) -> Verdict {
+    let Some((strength, is_plural)) = strength(&text[name.clone()]) else {
+        return Verdict::Nothing;
+    };
+    let end = text.len().min(at + LIST_BYTES_MAX);
+    let mut secrets = Vec::new();
+    for _ in 0..ITEMS_MAX {
+        let Some(line) = LINE.as_ref().and_then(|line| line.captures(&text[at..end])) else {
+            break;
+        };
+        let (quoted, bare) =
+            (line.name("double").or_else(|| line.name("single")), line.name("bare"));
+        if let Some(item) = quoted.or(bare)
+            && (quoted.is_some() || item.as_bytes().iter().any(u8::is_ascii_digit))
+            && is_secret(item.as_bytes(), strength, is_plural)
+        {
+            secrets.push(at + item.start()..at + item.end());
+        }
+        at += line.get(0).map_or(0, |line| line.len());
+    }
+    verdict(secrets)
+}
+
+fn verdict(secrets: Vec<Range<usize>>) -> Verdict {
     if secrets.is_empty() { Verdict::Nothing } else { Verdict::Secrets(secrets) }
 }
 

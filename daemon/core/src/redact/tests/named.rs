@@ -99,6 +99,9 @@ fn a_list_below_a_secret_name_is_hidden() {
         "api_tokens = [\n    '«{an:32}»',\n    '«{an:24}»',\n]",
         r#"let secrets = ["«{an:32}»"];"#,
         r#"{"password": ["«{an:20}»"]}"#,
+        "passwords:\n  - «hunter22»\n  - \"«letmein»\"  # old\n  - 'x: y'\nport: 1\n",
+        "+api_keys:\r\n+- «{an:32}»\r\n+- «{an:24}»\r\n",
+        r#"{"content":"tokens:\n  - «{an:32}»\n"}"#,
     ]);
 }
 
@@ -115,6 +118,10 @@ fn a_list_of_words_is_kept() {
         r#"passwords = ["passphrase", "passcode"]"#,
         r#"let key = ["{an:32}", "{an:32}"]"#,
         r#"{"tokens": [1, 2, 3], "x": "Utrecht1"}"#,
+        "secrets:\n  - db_password\n  - s3-access\n  - source: db\n    target: db2\n",
+        "Passwords:\n- at least 12 characters\n- bcrypt, cost 10\n- letmein\n",
+        "passwords:\n\n  - Utrecht1\n",
+        "passwords:\nport:\n  - Utrecht1\n",
     ]);
 }
 

@@ -1,5 +1,6 @@
 //! State from git output: the branch, the commits with the newest last, uncommitted files.
 
+mod checkout;
 mod log;
 mod uncommitted;
 
@@ -15,6 +16,7 @@ use crate::rollout::shell;
 use crate::step::CommandOutcome;
 use crate::text;
 
+use checkout::{checked_out_branch, drops_changes, moves_head};
 pub(super) use log::is_log_line;
 use log::{commit_of, lists_all, names_another, prints_log};
 pub(super) use uncommitted::{UNCOMMITTED, first_of_listed};
@@ -146,7 +148,8 @@ impl GitState {
     }
 
     /// Drops the lines that the command invalidates: a reset or rebase those of the branch's commits, an amend
-    /// that of the old commit, and whatever moves files that of the uncommitted ones.
+    /// that of the old commit, and whatever changes the working tree that of the uncommitted files. A checkout ends the
+    /// claim which commit is the newest.
     fn drop_outdated(&mut self, run: &FinishedCommand<'_>) {
         if run.command.contains("--amend") {
             self.amend(run);
@@ -158,11 +161,13 @@ impl GitState {
                 None => is_log_line(text),
             });
         }
-        if [" commit", " stash", " checkout", " switch", " restore", " clean", " reset"]
-            .iter()
-            .any(|word| run.command.contains(word))
-        {
+        if drops_changes(run) {
             self.drop_here(run, |text| text.starts_with(UNCOMMITTED));
+        }
+        if moves_head(run) {
+            // A commit made on the branch that was left still names it.
+            let listed = self.lines.iter_mut().filter(|line| made_on(&line.text).is_none());
+            listed.filter(|line| line.place == run.place).for_each(|line| line.is_head = false);
         }
     }
 
@@ -291,25 +296,6 @@ fn created_branches(command: &str) -> impl Iterator<Item = String> {
         let start = start.map(|start| format!(" at {start}"));
         Some(format!("created: branch {name}{}", start.unwrap_or_default()))
     })
-}
-
-/// The branch that a command checked out. Git's message may be on a stream that was not kept, or after a long
-/// list of files.
-fn checked_out_branch<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
-    let says = |words: &str| run.printed.contains(words);
-    let mut parts = shell::parts(run.command).into_iter().map(|part| part.text);
-    let words = parts.find_map(|part| {
-        part.strip_prefix("git checkout ").or_else(|| part.strip_prefix("git switch "))
-    })?;
-    let mut words = words.split_whitespace();
-    match words.next()? {
-        "-b" | "-B" | "-c" | "-C" => words.next(),
-        // `git checkout` also accepts a file.
-        name => {
-            let is_branch = says("Your branch ") || says("Switched to ") || says("Already on ");
-            Some(name).filter(|name| is_branch && !name.starts_with('-'))
-        }
-    }
 }
 
 /// The branch that a command printed by its name alone, if it printed first or last.

@@ -67,6 +67,45 @@ fn a_branch_printed_by_its_name_alone_is_the_current_one() {
     }
 }
 
+#[test]
+fn a_checkout_of_a_branch_carries_uncommitted_files_along() {
+    let status = ("git status --short", " M src/a.rs\n?? docs/plan.md\n");
+    let listed = "uncommitted at the last look: modified: src/a.rs; untracked: docs/plan.md";
+    for (command, printed, is_kept) in [
+        ("git checkout -b docs origin/main", "branch 'docs' set up to track", true),
+        ("git checkout next", "M\tsrc/a.rs\nSwitched to branch 'next'", true),
+        ("git switch next", "", true),
+        ("git log --grep ' commit' && echo no commit yet", "", true),
+        ("git stash list", "", true),
+        ("git checkout src/a.rs", "Updated 1 path from the index", false),
+        ("git checkout -f next", "Switched to branch 'next'", false),
+        ("git switch --discard-changes next", "", false),
+        ("git commit -m x", "", false),
+        ("git stash", "", false),
+    ] {
+        let (lines, ..) = state(&[status, (command, printed)]);
+        assert_eq!(lines.iter().any(|line| line == listed), is_kept, "{command}");
+    }
+}
+
+#[test]
+fn after_a_checkout_of_another_commit_the_newest_of_a_log_is_not_claimed() {
+    let log = ("git log --oneline -1", "bbbbbbb2 fix: the lexer");
+    for (command, printed, is_claimed) in [
+        ("git checkout -b docs origin/main", "Switched to a new branch 'docs'", false),
+        ("git checkout main", "Switched to branch 'main'", false),
+        ("git switch -c docs", "Switched to a new branch 'docs'", true),
+        ("git checkout main", "Already on 'main'", true),
+        ("git checkout src/a.rs", "Updated 1 path from the index", true),
+    ] {
+        let (lines, head, _) = state(&[log, (command, printed)]);
+        assert_eq!(head.is_some(), is_claimed, "{command}");
+        assert!(lines.iter().any(|line| line == log.1), "{command}");
+    }
+    let away = ("git checkout -b docs origin/main", "Switched to a new branch 'docs'");
+    assert_eq!(state(&[MADE, away]).1.as_deref(), Some(MADE.1));
+}
+
 const MADE: (&str, &str) = ("git commit -m x", "[main aaaaaaa1] fix: the lexer");
 
 #[test]

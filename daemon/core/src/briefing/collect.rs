@@ -103,6 +103,9 @@ pub struct Briefing {
     /// The agent's last stated intention in its thoughts, until it speaks or acts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) intention: Option<(u64, String)>,
+    /// The last line that the agent said before a call of the running turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) said_last: Option<(u64, String)>,
     /// Skills that the agent invoked by name.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     skills: VecDeque<String>,
@@ -331,7 +334,7 @@ impl Briefing {
 
     /// Ends the turn; the agent finished or the person interrupted it.
     pub(super) fn end_turn(&mut self, is_interrupted: bool, folder: Option<&str>) {
-        self.intention = None;
+        (self.intention, self.said_last) = (None, None);
         let spoke = !self.pending_words.is_empty();
         self.flush_report(folder);
         if let Some(turn) = self.turns.back_mut() {
@@ -350,7 +353,7 @@ impl Briefing {
         if turns == 0 {
             return;
         }
-        (self.intention, self.refused) = (None, None);
+        (self.intention, self.said_last, self.refused) = (None, None, None);
         let kept = self.turn.saturating_sub(turns);
         for lines in [&mut self.requests, &mut self.reports, &mut self.remarks, &mut self.template]
         {

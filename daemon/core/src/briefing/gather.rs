@@ -39,8 +39,10 @@ const SAME_REPORT: u64 = 6;
 /// Remarks recent enough to describe the current state.
 const NEWEST_REMARKS: usize = 16;
 
-/// Strength, in percent, of remarks in a turn that ended without a report.
+/// Strength, in percent, of remarks in a turn that ended without a report, and where a later turn has one, which may cover
+/// them.
 const UNREPORTED_PERCENT: u16 = 300;
+const REPORTED_LATER_PERCENT: u16 = 110;
 
 /// A request shorter than this names no files itself.
 const SHORT_REQUEST_BYTES: usize = 80;
@@ -301,6 +303,9 @@ impl<'a> Builder<'a> {
                 && !reported.contains(&line.turn);
             let percent = match () {
                 () if is_followed || is_reported => 25,
+                () if is_all_said && self.briefing.is_answered_after(line.turn) => {
+                    REPORTED_LATER_PERCENT
+                }
                 () if is_all_said => UNREPORTED_PERCENT,
                 () if is_older => 70,
                 () => 100,

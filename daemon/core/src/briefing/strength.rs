@@ -133,6 +133,13 @@ static WAITING: Phrases = Phrases::new(&[
     "still active",
     "still pending",
     "no final output yet",
+    "no new completion",
+    "no final completion",
+    "is quiet",
+    "been quiet",
+    "are taking",
+    "status snapshot",
+    "keep monitoring",
 ]);
 
 /// Words of a line that reports an observation, on the way or by another agent.
@@ -288,6 +295,7 @@ mod tests {
             ("The cache was stale because the key left out the branch.", 135),
             ("Now let me read the parser.", 30),
             ("The worker is still running; I'll look again because it is slow.", 20),
+            ("No new completion yet because the suite is large.", 20),
             ("Select: [A] Advanced [C] Continue", 20),
             ("On passe à l’étape 4.", 30),
             ("The parser keeps its state.", 100),

@@ -4,6 +4,7 @@ mod edits;
 mod gaps;
 mod outputs;
 mod reads;
+mod remarks;
 mod template;
 
 use super::collect::{CommandRun, RunningCall};
@@ -90,7 +91,7 @@ fn thoughts_are_marked_and_the_last_intention_stays_until_something_follows() {
     let text = rendered(&briefing);
     assert!(text.contains("thought, not said:\n The user asked for documents only"), "{text}");
     let mut in_words = briefing.clone();
-    in_words.hold_words(3, "The lexer is the only file that needs it.");
+    in_words.hold_words(3, "The lexer is the only file that needs it.\n\nStrings first.");
     calls(&mut in_words, 4, "w", "wc -l src/lexer.rs");
     assert!(rendered(&in_words).contains(" (said:)\n The lexer is"), "{}", rendered(&in_words));
     assert!(text.contains("thought last, not said (#2): Then I'll read the lexer."), "{text}");

@@ -179,6 +179,9 @@ impl Briefing {
             lines::split(&words, |message_line| {
                 let strength = strength::of(message_line.text);
                 let line = lines::tidy(message_line.text, folder, 260);
+                if message_line.shape != Shape::Code {
+                    self.said_last = Some((seq, line.clone()));
+                }
                 let kind = (EvidenceKind::Remark, strength);
                 push_placed(
                     &mut self.remarks,

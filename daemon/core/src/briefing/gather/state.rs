@@ -168,6 +168,7 @@ impl<'a> Builder<'a> {
             let text = format!("thought last, not said (#{seq}): {intention}");
             self.push(EvidenceKind::Now, (3, 1), (0, 60), text);
         }
+        self.said_last();
         for running in &self.briefing.running {
             let text = {
                 let is_of_now = running.seq >= self.briefing.active().0;
@@ -200,6 +201,18 @@ impl<'a> Builder<'a> {
                 newest.is_fixed = true;
             }
         }
+    }
+
+    /// Moves what the agent said before its last calls to NOW.
+    fn said_last(&mut self) {
+        let briefing = self.briefing;
+        let is_open = briefing.outcome(briefing.turn()) == TurnOutcome::Open
+            && briefing.pending_words().next().is_none();
+        let Some((seq, said)) = briefing.said_last.as_ref().filter(|_| is_open) else { return };
+        self.candidates.retain(|quote| {
+            quote.kind != EvidenceKind::Remark || quote.order.0 != *seq || quote.text != *said
+        });
+        self.push(EvidenceKind::Now, (3, 0), (0, 60), format!("said last (#{seq}): {said}"));
     }
 
     /// Moves the closing question or offer of the agent's last words to NOW.

@@ -1,0 +1,45 @@
+use super::*;
+
+#[test]
+fn what_the_agent_said_before_its_last_call_stays_until_the_turn_ends() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Document the lexer.", None);
+    briefing.hold_words(2, "The grammar is read. I'm writing only the page about strings.");
+    calls(&mut briefing, 3, "a", "cat src/lexer.rs");
+    calls(&mut briefing, 4, "b", "cat src/strings.rs");
+    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let text = rendered(&briefing);
+    let said = "said last (#2): The grammar is read. I'm writing only the page about strings.";
+    assert!(text.contains(said) && text.matches("I'm writing only").count() == 1, "{text}");
+    briefing.hold_words(5, "The page is written.");
+    assert!(!rendered(&briefing).contains("said last"), "{}", rendered(&briefing));
+    briefing.end_turn(false, None);
+    briefing.begin_turn(6, "Thanks.", None);
+    assert!(!rendered(&briefing).contains("said last"), "{}", rendered(&briefing));
+}
+
+#[test]
+fn remarks_of_a_turn_that_a_later_report_may_cover_weigh_less_than_those_of_the_running_turn() {
+    const WORDS: &str = "whatever follows them is written by the same table in every version.";
+    let mut briefing = Briefing::default();
+    let mut seq = 0;
+    let mut works = |briefing: &mut Briefing, request: &str, about: &str| {
+        briefing.begin_turn(seq + 1, request, None);
+        for part in 1..=20 {
+            seq += 2;
+            briefing.hold_words(
+                seq,
+                &format!("Part {part} of the {about} keeps {part} states, and {WORDS}"),
+            );
+            calls(briefing, seq + 1, &format!("{about}{part}"), &format!("cat {about}/{part}"));
+        }
+    };
+    works(&mut briefing, "Read the lexer.", "lexer");
+    works(&mut briefing, "Read the parser.", "parser");
+    briefing.hold_words(90, "Both are read.");
+    briefing.end_turn(false, None);
+    works(&mut briefing, "Read the printer.", "printer");
+    let text = render(&briefing, &Extra::default(), 1_000);
+    let count = |about: &str| text.matches(&format!("of the {about} keeps")).count();
+    assert!(count("printer") > count("lexer"), "{text}");
+}

@@ -206,7 +206,8 @@ const CODE_BYTES: usize = 3;
 /// Words of a longer message to search for an option.
 const PICK_WORDS: usize = 8;
 
-/// The option that a longer message picks: its first word, the word after one like "option", or `#2`.
+/// The options that a longer message picks: its first word, the word after one like "option", or `#2`, and those joined
+/// to it by "and", a comma or a sign.
 fn option_names(typed: &str) -> Vec<String> {
     const WORDS: [&str; 14] = [
         "option",
@@ -224,17 +225,26 @@ fn option_names(typed: &str) -> Vec<String> {
         "opção",
         "пункт",
     ];
+    const JOINTS: [&str; 7] = ["and", "und", "et", "y", "e", "plus", "with"];
     let words = typed.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.take(PICK_WORDS).collect();
     let leads = |word: &&str| WORDS.contains(&word.to_lowercase().as_str());
-    let first = words.iter().take(1).find(|word| !options(word).is_empty() && **word != "A");
-    let behind = || words.iter().position(leads).and_then(|at| words.get(at + 1));
+    let names = |word: &&str| !options(word).is_empty() && *word != "A";
+    let first = words.first().filter(|word| names(word)).map(|_| 0);
+    let behind = || words.iter().position(leads).map(|at| at + 1).filter(|at| *at < words.len());
+    let joined = |from: usize| {
+        let after = words[from + 1..].iter().filter(|word| !JOINTS.contains(word));
+        words[from..=from].iter().chain(after.take_while(|word| names(word)))
+    };
     let numbered = || {
         let mut words = typed.split_whitespace().take(PICK_WORDS);
         words.find_map(|word| word.strip_prefix('#'))
     };
-    let picked = first.or_else(behind).copied().or_else(numbered);
-    picked.map(|word| options(&word.to_uppercase())).unwrap_or_default()
+    let picked: Vec<&str> = match first.or_else(behind) {
+        Some(from) => joined(from).copied().collect(),
+        None => numbered().into_iter().collect(),
+    };
+    picked.iter().flat_map(|word| options(&word.to_uppercase())).collect()
 }
 
 /// Whether a line of a list or table is the given option: `B) …`, `2. …`, `| A | …`, `[C] …`.
@@ -284,6 +294,13 @@ mod tests {
         ] {
             assert_eq!(answered(typed, &report), expected, "{typed}");
         }
+        for typed in [
+            "1 + 2, the variables stand in the settings of the test",
+            "option 1 and 2, but write the tests of the lexer first",
+        ] {
+            assert!(picks(typed, report[2]) && picks(typed, report[3]), "{typed}");
+        }
+        assert!(!picks("1, then read 2 files of the lexer and stop there", report[3]));
         let offer = ["The printer is done.", "If you want, I also sort the imports."];
         assert_eq!(answered("Ja, mach das", &offer), [offer[1]]);
         assert_eq!(answered("still too wide.", &offer), [""; 0]);

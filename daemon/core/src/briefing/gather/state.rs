@@ -10,7 +10,8 @@ use super::super::coverage;
 use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
 use super::super::select::Quote;
-use super::super::tasks;
+use super::super::spot::{Shape, Spot};
+use super::super::tasks::{self, TaskItem};
 use super::{Builder, first_of};
 use crate::text;
 
@@ -140,8 +141,12 @@ impl<'a> Builder<'a> {
         if let Some(counts) = self.candidates.last_mut() {
             counts.is_fixed = open > 0 && has_room;
         }
+        self.candidates.retain(|quote| {
+            let is_item = |task: &&TaskItem| quote.text.ends_with(task.text.as_str());
+            quote.kind != EvidenceKind::Added || quote.group != path || !tasks.iter().any(is_item)
+        });
         let mut ahead = 0;
-        for (order, task) in (1..).zip(&tasks) {
+        for (at, task) in (1..).zip(&tasks) {
             let mark = if task.is_done { "x" } else { " " };
             ahead += u16::from(!task.is_done);
             // The next item matters most; later items can be read in the file.
@@ -152,7 +157,9 @@ impl<'a> Builder<'a> {
                 false => 240_u16.saturating_sub(20 * ahead).max(if is_only_read { 5 } else { 45 }),
             };
             let text = format!("[{mark}] {}", task.text);
-            self.push(EvidenceKind::TaskItem, (order, 0), (0, strength), text);
+            self.push(EvidenceKind::TaskItem, (1, u64::from(at)), (0, strength), text);
+            let goes_on = usize::try_from(at).is_ok_and(|at| at < tasks.len());
+            self.place(Spot { at, shape: Shape::Item, opens: at == 1, goes_on });
             let is_next = !task.is_done && ahead <= TASKS_NEXT;
             if let Some(task) = self.candidates.last_mut() {
                 task.is_fixed = is_next && !is_outdated && has_room;

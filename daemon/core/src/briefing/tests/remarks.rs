@@ -43,3 +43,18 @@ fn remarks_of_a_turn_that_a_later_report_may_cover_weigh_less_than_those_of_the_
     let count = |about: &str| text.matches(&format!("of the {about} keeps")).count();
     assert!(count("printer") > count("lexer"), "{text}");
 }
+
+#[test]
+fn items_left_out_of_a_task_list_are_marked_and_stand_only_there() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Write the tasks.", None);
+    let item =
+        |n| format!("- [ ] T{n:03} write part {n} of the lexer and its tests in src/part{n}.rs\n");
+    let list: String = (1..=90).map(item).collect();
+    briefing.record_edit(2, &edit_of("tasks.md", &list, ""));
+    let text = render(&briefing, &Extra::default(), 1_500);
+    let shown: Vec<&str> = text.lines().filter(|line| line.contains("write part")).collect();
+    assert!(shown.len() < 90 && shown.iter().any(|line| line.ends_with("[…]")), "{text}");
+    assert!(shown.iter().all(|line| line.starts_with("[ ] T0")), "{text}");
+    assert_eq!(text.matches("T001 write part 1 ").count(), 1, "{text}");
+}

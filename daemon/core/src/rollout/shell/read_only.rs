@@ -2,16 +2,31 @@
 
 use super::{Command, is_file};
 
-/// Programs that are read-only with any arguments.
-const PROGRAMS: [&str; 35] = [
+/// Programs, and words of the shell's grammar, that are read-only with any arguments.
+const PROGRAMS: [&str; 39] = [
     "cat", "head", "tail", "nl", "less", "wc", "ls", "cd", "pwd", "rg", "grep", "find", "tree",
     "stat", "echo", "printf", "fd", "sort", "uniq", "file", "which", "type", "awk", "jq", "diff",
-    "cut", "tr", "column", "basename", "dirname", "realpath", "date", "ps", "test", "true",
+    "cut", "tr", "column", "basename", "dirname", "realpath", "date", "ps", "test", "[", "true",
+    "for", "done", "fi",
 ];
 
 /// Subcommands of git that are read-only with any arguments.
-const GIT_VERBS: [&str; 9] =
-    ["status", "diff", "log", "show", "rev-parse", "ls-files", "grep", "blame", "shortlog"];
+const GIT_VERBS: [&str; 14] = [
+    "status",
+    "diff",
+    "log",
+    "show",
+    "rev-parse",
+    "ls-files",
+    "grep",
+    "blame",
+    "shortlog",
+    "ls-tree",
+    "cat-file",
+    "rev-list",
+    "describe",
+    "merge-base",
+];
 
 /// Subcommands of git that are read-only unless they are given something to create or remove.
 const GIT_LISTS: [&str; 4] = ["branch", "remote", "tag", "worktree"];
@@ -27,6 +42,7 @@ pub fn is_read_only(command: &Command) -> bool {
         // Asking a program for its options runs nothing.
         [_, arguments @ ..] if arguments.contains(&"--help") => true,
         ["git", arguments @ ..] => git_looks(arguments),
+        ["gh", arguments @ ..] => gh_looks(arguments),
         [program, ..] => PROGRAMS.contains(program),
         [] => false,
     };
@@ -49,6 +65,24 @@ fn git_looks(arguments: &[&str]) -> bool {
     GIT_VERBS.contains(verb) || GIT_LISTS.contains(verb) && is_list()
 }
 
+/// Whether GitHub's client only asks. An API call with fields is a POST.
+fn gh_looks(arguments: &[&str]) -> bool {
+    match arguments {
+        ["api", options @ ..] => {
+            let sends = |option: &&str| {
+                ["-f", "-F", "--field", "--raw-field", "--input"].contains(option)
+                    || option.starts_with("--input=")
+            };
+            let method = |pair: &[&str]| ["-X", "--method"].contains(&pair[0]) && pair[1] != "GET";
+            !options.iter().any(sends)
+                && !options.windows(2).any(method)
+                && !options.iter().any(|o| o.starts_with("-X") && o.len() > 2 && *o != "-XGET")
+        }
+        [_, verb, ..] => ["view", "list", "status", "diff", "checks"].contains(verb),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +98,12 @@ mod tests {
             "date +%Y-%m-%d",
             "sudo cat /etc/hosts",
             "gh repo create --help | head -40",
+            "gh pr view 7 --json title && gh pr checks; gh auth status",
+            "gh api repos/o/r/branches --jq '.[].name'",
+            "gh api -X GET user",
+            "git ls-tree -r HEAD | rg plan; git merge-base main HEAD",
+            "if [ -f a.md ]; then sed -n 1,20p a.md; fi",
+            "for file in a.md b.md; do git show HEAD:$file | head -3; done",
         ] {
             assert!(looks(script), "{script}");
         }
@@ -77,6 +117,11 @@ mod tests {
             "ls > list.txt",
             "cargo test | tail -3",
             "git remote add origin https://example.com/r",
+            "gh pr create --fill",
+            "gh api -X PUT repos/o/r/branches/main/protection --input p.json",
+            "gh api -XDELETE repos/o/r",
+            "gh api repos/o/r/issues -f title=x",
+            "for file in a.md b.md; do rm $file; done",
             "",
         ] {
             assert!(script.is_empty() || !looks(script), "{script}");

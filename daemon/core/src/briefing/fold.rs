@@ -128,13 +128,15 @@ impl Briefing {
         let places = Places { from: from.as_deref(), folder };
         match &call.work {
             Work::Script { line, gist, reads, is_look, .. } => {
+                // A service that refuses a question may refuse the next command, too.
+                let is_refused = running.program == "gh" && outcome.is_failure();
                 let run = CommandRun {
                     seq: at.seq,
                     call_id: &call.id,
                     from: from.as_deref(),
                     script: gist.as_deref().or(line.as_deref()).unwrap_or(&call.what),
                     program: &running.program,
-                    is_look: *is_look,
+                    is_look: *is_look && !is_refused,
                     is_unconfined: call.is_unconfined,
                     outcome: *outcome,
                     counts,

@@ -5,8 +5,10 @@ use super::super::coverage;
 use super::super::kinds::EvidenceKind;
 use super::{Builder, first_of};
 
-/// Strength of an earlier turn's failure that was fixed.
+/// Strength of an earlier turn's failure whose command worked later, and of one that needed another command: it would fail
+/// again.
 const MENDED_STRENGTH: u16 = 35;
+const REPLACED_STRENGTH: u16 = 80;
 
 impl Builder<'_> {
     pub(super) fn commands(&mut self) {
@@ -54,8 +56,17 @@ impl Builder<'_> {
                 (None, _) => String::new(),
             };
             let text = format!("#{} {}{repair}", failure.seq, failure.text);
-            let is_old = failure.repair.is_some() && failure.turn < now;
-            let strength = if is_old { MENDED_STRENGTH } else { 100 };
+            let strength = match &failure.repair {
+                Some(repair) if failure.turn < now => {
+                    let is_same = failure.text.starts_with(repair.as_str());
+                    if is_same || failure.program == EDIT {
+                        MENDED_STRENGTH
+                    } else {
+                        REPLACED_STRENGTH
+                    }
+                }
+                _ => 100,
+            };
             let at = (failure.seq, 0);
             self.push(EvidenceKind::FailedCommand, at, (age(failure.turn), strength), text);
         }

@@ -87,6 +87,31 @@ fn a_fix_by_options_of_git_shows_them() {
 }
 
 #[test]
+fn an_earlier_failure_that_needed_another_command_outweighs_those_that_worked_later() {
+    let mut briefing = thread();
+    let identity = "git -c user.name=\"Ann Lee\" commit -m x";
+    let mut seq = 20;
+    let mut run = |briefing: &mut Briefing, (program, script): (&str, &str), code| {
+        seq += 1;
+        let printed =
+            if code == 0 { "" } else { "fatal: the table of the generator was not found" };
+        briefing.record_command(ran(program, (seq, script), code, printed), None);
+    };
+    run(&mut briefing, ("git", "git commit -m x"), 128);
+    run(&mut briefing, ("git", identity), 0);
+    for part in 0..10 {
+        let script = format!("deploy part{part} --to the-staging-server");
+        run(&mut briefing, ("deploy", &script), 1);
+        run(&mut briefing, ("deploy", &script), 0);
+    }
+    briefing.hold_words(60, "All parts are deployed.");
+    briefing.end_turn(false, None);
+    briefing.begin_turn(61, "Deploy the rest.", None);
+    let text = render(&briefing, &Extra::default(), 250);
+    assert!(text.contains(&format!("; then worked: {identity}")), "{text}");
+}
+
+#[test]
 fn a_state_of_the_worktree_that_a_script_enters_is_named() {
     for (script, place) in [
         ("cp a.md /w/lexer-docs/a.md && cd /w/lexer-docs && git status", "/w/lexer-docs"),

@@ -41,9 +41,10 @@ pub(in crate::briefing) const CODE_LINES: usize = 8;
 /// Maximum lines of a short configuration.
 const SHORT_LINES: usize = 120;
 
-/// Maximum bytes of configuration lines quoted together, and their strength.
+/// Maximum bytes of configuration lines quoted together, their strength, and that of the comment before them.
 const SETTINGS_BYTES: usize = 200;
 const SETTINGS_STRENGTH: u16 = 70;
+const HEAD_STRENGTH: u16 = 20;
 
 /// An API operation says more than any single line of its description.
 const OPERATION_STRENGTH: u16 = 160;
@@ -331,10 +332,12 @@ fn without_comment_marks(line: &str) -> &str {
 
 /// Joins the lines of a configuration: a key and its value mean little alone.
 fn settings(text: &str, mut visit: impl FnMut(Passage<'_>)) {
-    let mut together = String::new();
+    // The comment at the head of a file says what the file is; later ones belong to their settings.
+    let (mut together, mut is_head) = (String::new(), true);
     let mut at = 0;
-    let mut end = |together: &mut String, at: u32| {
-        let (heading, text, strength) = ("", together.as_str(), SETTINGS_STRENGTH);
+    let mut end = |together: &mut String, is_head: bool, at: u32| {
+        let (heading, text) = ("", together.as_str());
+        let strength = if is_head { HEAD_STRENGTH } else { SETTINGS_STRENGTH };
         if text.len() >= LINE_BYTES_MIN {
             let spot = Spot { at, ..Spot::default() };
             visit(Passage { heading, text, strength, is_sample: false, spot });
@@ -344,17 +347,19 @@ fn settings(text: &str, mut visit: impl FnMut(Passage<'_>)) {
     for line in text.lines() {
         let bare = without_number(line).trim();
         let is_elsewhere = line.starts_with(ANOTHER_PLACE);
-        if is_elsewhere || together.len() + bare.len() > SETTINGS_BYTES {
+        let ends_head = is_head && !bare.is_empty() && !bare.starts_with(['#', ';']);
+        if ends_head || is_elsewhere || together.len() + bare.len() > SETTINGS_BYTES {
             at += 1;
-            end(&mut together, at);
+            end(&mut together, is_head, at);
             at += u32::from(is_elsewhere);
+            is_head &= !ends_head;
         }
         if !is_elsewhere && !bare.is_empty() {
             together.push_str(if together.is_empty() { "" } else { " " });
             together.push_str(bare);
         }
     }
-    end(&mut together, at + 1);
+    end(&mut together, is_head, at + 1);
 }
 
 /// The front matter as one line, and the number of lines it takes.

@@ -15,6 +15,18 @@ fn the_lines_of_a_configuration_are_joined() {
 }
 
 #[test]
+fn the_comment_before_the_first_setting_stands_apart() {
+    let text = "# Settings of the module\n# Written by the installer\n\nlanguage: Dutch\n# until May\nlevel: beginner\n";
+    let mut seen = Vec::new();
+    passages("a.yaml", text, |p| seen.push((p.text.to_owned(), p.strength)));
+    let expected = [
+        ("# Settings of the module # Written by the installer", 20),
+        ("language: Dutch # until May level: beginner", 70),
+    ];
+    assert_eq!(seen, expected.map(|(text, strength)| (text.to_owned(), strength)));
+}
+
+#[test]
 fn a_comment_at_the_start_of_a_document_is_quoted() {
     let text = "<!--\nVersion change: 1.0.0 → 1.1.0\n-->\n# Rules\n<!-- Write the rules\nbelow this line -->\n- We write the tests first.\n";
     let mut seen = Vec::new();

@@ -98,16 +98,24 @@ fn write_gap(out: &mut String, last: Option<&Quote<'_>>, line: &Quote<'_>) {
     }
 }
 
-/// Sorts lines; a group is placed where its newest line belongs.
+/// Sorts lines; a group is placed where its newest line belongs, and what several edits added below one heading of a file
+/// stands together.
 fn in_order<'q>(mut chosen: Vec<&'q Quote<'q>>) -> Vec<&'q Quote<'q>> {
     let mut newest: HashMap<(EvidenceKind, &str), (u64, u64)> = HashMap::new();
+    let mut headings: HashMap<(&str, &str), (u64, u64)> = HashMap::new();
     for line in chosen.iter().filter(|line| !line.group.is_empty()) {
         let order = newest.entry((line.kind, &line.group)).or_default();
         *order = line.order.max(*order);
+        if line.kind == EvidenceKind::Added {
+            let first = headings.entry((&line.group, &line.heading)).or_insert(line.order);
+            *first = line.order.min(*first);
+        }
     }
     chosen.sort_by_key(|line| {
         let group = newest.get(&(line.kind, &*line.group)).copied();
-        (line.kind, group.unwrap_or(line.order), line.order)
+        let heading = headings.get(&(&*line.group, &*line.heading)).copied();
+        let heading = heading.filter(|_| line.kind == EvidenceKind::Added);
+        (line.kind, group.unwrap_or(line.order), heading.unwrap_or(line.order), line.order)
     });
     chosen
 }

@@ -108,3 +108,26 @@ fn lines_of_each_edited_file_come_before_what_was_read() {
         assert!(text.contains(&format!("story of the {name} names")), "{text}");
     }
 }
+
+#[test]
+fn lines_that_several_edits_add_below_one_heading_stand_together() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Note what holds.", None);
+    for (seq, rule) in [(2, "lexer"), (4, "printer")] {
+        let rules = format!("## Rules\n- Keep the {rule} free of states, since it is shared.\n");
+        let people = format!("## People\n- Ann owns the {rule} and reviews each change of it.\n");
+        briefing.record_edit(seq, &edit_of("notes.md", &rules, ""));
+        briefing.record_edit(seq + 1, &edit_of("notes.md", &people, ""));
+    }
+    let text = render(&briefing, &Extra::default(), 4_000);
+    let lines = text.lines().skip_while(|line| *line != "notes.md:").skip(1).take(6);
+    let expected = [
+        " Rules:",
+        " - Keep the lexer free of states, since it is shared.",
+        " - Keep the printer free of states, since it is shared.",
+        " People:",
+        " - Ann owns the lexer and reviews each change of it.",
+        " - Ann owns the printer and reviews each change of it.",
+    ];
+    assert_eq!(lines.collect::<Vec<_>>(), expected, "{text}");
+}

@@ -103,6 +103,14 @@ static PASSING: Phrases = Phrases::new(&[
     "let me know",
     "say the word",
     "currently",
+    "current state",
+    "état actuel",
+    "actuellement",
+    "aktuell",
+    "estado actual",
+    "stato attuale",
+    "réponds",
+    "antworte",
     "follow-up",
     "suggested commit",
     "prochaine",
@@ -325,6 +333,7 @@ mod tests {
         assert!(is_passing("Next steps", "Write the lexer."));
         assert!(is_passing("", "Would it help to split the file?"));
         assert!(is_passing("", "`runs/` remains untracked."));
+        assert!(is_passing("État actuel de la base", "tables : aucune"));
         assert!(!is_passing("Changes", "The lexer keeps comments."));
     }
 }

@@ -321,7 +321,7 @@ fn runs_git(line: &str) -> bool {
 }
 
 /// Whether a line states the branch and its relation to the remote; only the newest is valid.
-fn is_branch_state(line: &str) -> bool {
+pub(super) fn is_branch_state(line: &str) -> bool {
     // `## main...origin/main [behind 1]`, as opposed to a heading.
     if let Some(branch) = line.strip_prefix("## ") {
         let words = branch.split_once(' ').map_or("[", |(_, words)| words);

@@ -161,7 +161,7 @@ impl<'q> LineWriter<'q> {
         }
         let is_written = is_new_heading && !is_below_parent && !is_back;
         if is_written && !heading.is_empty() {
-            out.push_str(&format!(" {heading}:\n"));
+            out.push_str(&format!(" {}:\n", heading.trim_end_matches([':', '：'])));
             is_marked = false;
         } else if !is_new_group && is_written {
             out.push_str(if self.heading == THOUGHT { SAID } else { NO_HEADING });

@@ -21,6 +21,12 @@ const PENDING_BYTES: usize = 900;
 /// Maximum uncommitted files to name.
 const UNCOMMITTED_SHOWN: usize = 12;
 
+/// Maximum commits of one log: older ones only show how messages are written.
+const LOG_SHOWN: usize = 5;
+
+/// A view of at least this many tokens always names the branch.
+const BRANCH_TOKENS: u64 = 1_000;
+
 /// A view of at least this many tokens always lists the next tasks.
 const TASKS_TOKENS: u64 = 1_500;
 const TASKS_NEXT: u16 = 3;
@@ -48,6 +54,12 @@ impl<'a> Builder<'a> {
         for (index, line) in git.lines.iter().enumerate() {
             let head = git.head(&line.place);
             let is_old = head.is_some_and(|head| index + 1 < head) && !line.text.starts_with('[');
+            let is_listed =
+                |later: &&GitLine| later.seq == line.seq && git::is_log_line(&later.text);
+            let newer = git.lines.iter().skip(index + 1).filter(is_listed).count();
+            if git::is_log_line(&line.text) && newer >= LOG_SHOWN {
+                continue;
+            }
             let strength = match () {
                 () if is_old || line.text.ends_with("(forced update)") => 30,
                 // The latest output of git is the current state.
@@ -78,6 +90,11 @@ impl<'a> Builder<'a> {
                 None => format!("{place}{from}{}{mark}", line.text),
             };
             self.push(EvidenceKind::Git, order, (age, strength), text);
+            // A command that entered the branch names it as well, so that it would count as said.
+            let is_branch = line.place.is_empty() && git::is_branch_state(&line.text);
+            if let Some(quote) = self.candidates.last_mut() {
+                quote.is_fixed = is_branch && self.max_tokens >= BRANCH_TOKENS;
+            }
         }
     }
 

@@ -136,3 +136,20 @@ fn a_state_of_the_worktree_that_a_script_enters_is_named() {
         assert_eq!(branch, [(place, "On branch docs")], "{script}");
     }
 }
+
+#[test]
+fn the_branch_is_named_and_the_oldest_commits_of_a_log_are_not() {
+    let mut briefing = thread();
+    let log: String =
+        (0..10).map(|n| format!("aaaaaa{n} fix: the part {n} of the lexer\n")).collect();
+    let switch = "git checkout -b fix/lexer-strings";
+    for (seq, script, printed) in [(20, "git log --oneline -10", &*log), (21, switch, "")] {
+        briefing.record_command(ran("git", (seq, script), 0, printed), None);
+    }
+    let ran = [format!("{switch} (exit 0)")];
+    let extra = Extra { ran: ran.to_vec(), ..Extra::default() };
+    let text = render(&briefing, &extra, 1_000);
+    assert!(text.contains("\nOn branch fix/lexer-strings\n"), "{text}");
+    assert!(text.contains("aaaaaa0 fix") && text.contains("aaaaaa2 fix"), "{text}");
+    assert!(!text.contains("aaaaaa7 fix"), "{text}");
+}

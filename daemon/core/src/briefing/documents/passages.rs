@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 use super::super::lines::{self, without_number};
 use super::super::openapi;
 use super::super::spot::{Shape, Spot};
-use super::worth::{is_command, is_setting, strength};
+use super::worth::{is_command, is_requirement, is_setting, strength};
 use super::{ends_with, is_instructions, is_prose};
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
@@ -190,11 +190,12 @@ impl<'t> DocumentReader<'_, 't> {
             self.end(Some(raw));
             return self.open(lines::level_of(line), title);
         }
-        // Wrapped prose is joined; an item, a row, a key or an element starts a new passage.
+        // Wrapped prose is joined; an item, a row, a key, an id or an element starts a new passage.
         let begins = text.is_empty()
             || has_tags && opens_tag
             || text.starts_with(['-', '*', '|', '>', '`', '+'])
             || text.starts_with(|c: char| c.is_ascii_digit())
+            || is_requirement(text)
             || self.code != Code::None
             || !self.is_prose;
         // Brackets in a short block belong to the line above them.
@@ -250,7 +251,9 @@ impl<'t> DocumentReader<'_, 't> {
             return;
         }
         let is_code = self.code != Code::None;
-        let is_item = !is_code && self.is_prose && lines::item_of(&text).is_some();
+        let is_lead_in = !is_code && text.len() < LEAD_IN_BYTES && text.ends_with([':', '：']);
+        let is_listed = || lines::item_of(&text).is_some() || !is_lead_in && is_requirement(&text);
+        let is_item = !is_code && self.is_prose && is_listed();
         let shape = match () {
             () if is_code => Shape::Code,
             () if is_item => Shape::Item,
@@ -261,7 +264,6 @@ impl<'t> DocumentReader<'_, 't> {
         self.parent = self.parent.take().filter(|(outer, _)| {
             is_code || lines::is_nested(first, outer) || !is_item && lines::is_deeper(first, outer)
         });
-        let is_lead_in = !is_code && text.len() < LEAD_IN_BYTES && text.ends_with([':', '：']);
         if is_lead_in && !is_item {
             if self.is_prose {
                 let title = text.trim_end_matches([':', '：', ' ']);

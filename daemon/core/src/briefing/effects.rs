@@ -101,6 +101,17 @@ impl Effects {
         }
     }
 
+    /// Records that the complete file was read, of that many lines: what a command made of it is known.
+    pub(super) fn settle(&mut self, path: &str, lines: u64) {
+        let Some(effect) = self.files.get_mut(path).filter(|effect| effect.is_outdated) else {
+            return;
+        };
+        effect.is_outdated = false;
+        if effect.written_lines.is_some() {
+            (effect.written_lines, effect.since_written) = (Some(lines), LineCounts::default());
+        }
+    }
+
     /// Files named in a program that writes files.
     pub(super) fn named_in(&self, program: &str) -> Vec<String> {
         let paths = self.files.iter().filter(|(_, effect)| !effect.is_deleted);

@@ -79,7 +79,7 @@ pub(in crate::briefing) fn passages(path: &str, text: &str, mut visit: impl FnMu
         first: "",
         paragraph: String::new(),
         code: Code::None,
-        is_comment: false,
+        left_out: None,
         is_begun: false,
         read: 0,
         at: 0,
@@ -139,7 +139,8 @@ struct DocumentReader<'v, 't> {
     first: &'t str,
     paragraph: String,
     code: Code,
-    is_comment: bool,
+    /// What ends a part that is not quoted.
+    left_out: Option<&'static str>,
     is_begun: bool,
     /// Lines read.
     read: usize,
@@ -163,10 +164,8 @@ impl<'t> DocumentReader<'_, 't> {
         }
         let raw = without_number(whole);
         let line = raw.trim();
-        // Comments inside a template address its author; a comment at the start of a document describes the
-        // document.
-        if self.is_comment || line.starts_with("<!--") && self.is_begun {
-            self.is_comment = !line.contains("-->");
+        if let Some(end) = self.left_out.or(self.opens_left_out(line)) {
+            self.left_out = Some(end).filter(|end| !line.contains(end));
             return;
         }
         self.is_begun |= !line.is_empty();
@@ -221,6 +220,16 @@ impl<'t> DocumentReader<'_, 't> {
             let length = self.paragraph.trim_end_matches('\\').len();
             self.paragraph.truncate(length);
             self.end(rest.first().map(|next| without_number(next)));
+        }
+    }
+
+    /// What ends the part that a line opens, if that is not quoted. A comment inside a template addresses its author, but
+    /// at the start of a document it describes the document; an output of instructions is a text to show the person.
+    fn opens_left_out(&self, line: &str) -> Option<&'static str> {
+        match () {
+            () if line.starts_with("<!--") && self.is_begun => Some("-->"),
+            () if self.is_marked_up && line.starts_with("<output>") => Some("</output>"),
+            () => None,
         }
     }
 

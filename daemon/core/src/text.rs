@@ -94,6 +94,12 @@ pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{marker}{tail}"))
 }
 
+/// What [`cut_middle`] left of a text; `None` of a whole one.
+pub fn around_cut(text: &str) -> Option<(&str, &str)> {
+    let (before, tail) = text.split_once(" bytes cut…")?;
+    Some((before.rsplit_once('…')?.0, tail))
+}
+
 /// A terminal escape (ECMA-48): a control sequence (colors, cursor), a title, or another one.
 static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
@@ -279,6 +285,8 @@ mod tests {
         let whole = cut_middle(&format!("{head}{tail}"), 320).into_owned();
         let kept = |letter: char| whole.chars().filter(|c| *c == letter).count();
         assert!(whole.contains("…1680 bytes cut…"), "{whole}");
+        let around = around_cut(&whole).map(|(before, after)| (before.len(), after.len()));
+        assert_eq!((around, around_cut(&head)), (Some((200, 100)), None));
         // The marker has a `b` and no `a`.
         assert_eq!((kept('a'), kept('b')), (200, 101), "two thirds are the beginning");
     }

@@ -169,14 +169,19 @@ pub(super) fn offers(line: &str) -> bool {
     OFFERS.is_in(&text::lowercase(line))
 }
 
-/// A line of a menu that names the letter to type: `[C] Continue`, `x. Proceed`.
+/// A line of a menu that names the key to type: `[C] Continue`, `x. Proceed`, ``2. `[CR]` Review``.
 pub(super) fn is_menu_line(line: &str) -> bool {
     let line = line.trim_start_matches(['-', '*', ' ']);
-    let letter = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((letter, _)) => letter,
-        None => line.split_once(". ").map_or("", |(letter, _)| letter),
+    let bare = line.trim_start_matches(|c: char| c.is_ascii_digit() || ".)` ".contains(c));
+    let Some((key, _)) = bare.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        let key = line.split_once(". ").map_or("", |(key, _)| key);
+        return key.len() == 1 && key.bytes().all(|byte| byte.is_ascii_alphabetic());
     };
-    letter.len() == 1 && letter.bytes().all(|byte| byte.is_ascii_alphabetic())
+    // Several letters are a key if they have a number or are quoted, else a tag; `[x]` is a ticked box.
+    let most = if bare.len() < line.len() { CODE_BYTES } else { 1 };
+    let is_key =
+        |byte: u8| byte.is_ascii_uppercase() || key.len() == 1 && byte.is_ascii_lowercase();
+    (1..=most).contains(&key.len()) && key != "x" && key.bytes().all(is_key)
 }
 
 /// The options that an answer names: letters, numbers, and codes of a menu such as `CR`.
@@ -261,6 +266,21 @@ fn is_option(line: &str, option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lines_of_a_menu_are_known_by_their_keys() {
+        for (line, expected) in [
+            ("[C] Continue", true),
+            ("x. Proceed", true),
+            ("2. `[CR]` Review the code", true),
+            ("`[DA]` Dismiss the agent", true),
+            ("[UX] The hint is missing.", false),
+            ("[x] Write the lexer", false),
+            ("1. Write the lexer", false),
+        ] {
+            assert_eq!(is_menu_line(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn a_short_answer_is_resolved_to_the_option_or_question_it_answers() {

@@ -33,7 +33,7 @@ pub(super) fn is_workflow(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_named = ["workflow", "instructions"].iter().any(|it| name.starts_with(it));
     let is_below = || folders.split('/').any(|folder| folder == "workflows");
-    (is_named || is_step(path)) && ends_with(path, &[".md"]) && is_below()
+    (is_named || is_step(path)) && ends_with(path, &[".md", ".xml"]) && is_below()
 }
 
 /// Whether a file is a step of several: `step-04-review.md`.

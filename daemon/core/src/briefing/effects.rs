@@ -35,8 +35,9 @@ const REPLACED_PERCENT: u16 = 130;
 /// Minimum strength of a line written into a template.
 const TEMPLATE_STRENGTH: u16 = 60;
 
-/// Maximum bytes of a declaration quoted with the lines below it.
+/// Maximum bytes of a declaration quoted with the lines below it, and their number.
 const BLOCK_BYTES: usize = 260;
+const BLOCK_LINES: usize = 6;
 
 /// The changed files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -98,6 +99,17 @@ impl Effects {
     pub(super) fn outdate(&mut self, path: &str) {
         if let Some(effect) = self.files.get_mut(path) {
             effect.is_outdated = true;
+        }
+    }
+
+    /// Records that the complete file was read, of that many lines: what a command made of it is known.
+    pub(super) fn settle(&mut self, path: &str, lines: u64) {
+        let Some(effect) = self.files.get_mut(path).filter(|effect| effect.is_outdated) else {
+            return;
+        };
+        effect.is_outdated = false;
+        if effect.written_lines.is_some() {
+            (effect.written_lines, effect.since_written) = (Some(lines), LineCounts::default());
         }
     }
 
@@ -197,15 +209,45 @@ impl Effect {
             });
             return;
         }
-        let lines = added.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).map(str::trim);
-        let lines: Vec<&str> = lines.filter(|line| !is_bracket(line)).take(ADDED_MAX).collect();
-        for (index, line) in lines.iter().enumerate() {
-            match declared_name(line) {
-                Some(_) => visit("", block(&lines[index..]), 110, Spot::default()),
-                None if line.len() < CODE_BYTES_MIN => {}
-                None => visit("", (*line).to_owned(), code_strength(line), Spot::default()),
-            }
+        let has_was = |line: &str| replaced.was(line).is_some();
+        read_code(added, has_was, |text, strength, spot| visit("", text, strength, spot));
+    }
+}
+
+/// Visits the added lines of code, each once: a declaration with the lines below it, another line with the control flow
+/// below it. A line that replaced another stays alone.
+fn read_code(
+    added: &str,
+    has_was: impl Fn(&str) -> bool,
+    mut visit: impl FnMut(String, u16, Spot),
+) {
+    // Trimming would remove the mark of another place.
+    let bare = |line| if is_elsewhere(line) { line } else { line.trim() };
+    let lines = added.lines().map(bare).filter(|line| !is_bracket(line));
+    let lines: Vec<&str> = lines.take(ADDED_MAX).collect();
+    let (mut rest, mut at) = (lines.as_slice(), 0);
+    while let Some((line, below)) = rest.split_first() {
+        // Dropped lines count, too, so that a view marks the gap.
+        at += 1;
+        rest = below;
+        let declares = declared_name(line).is_some();
+        if is_elsewhere(line) || !declares && line.len() < CODE_BYTES_MIN {
+            continue;
         }
+        let (most, strength) = if declares { (BLOCK_LINES, 110) } else { (2, code_strength(line)) };
+        let mut text = (*line).to_owned();
+        let is_taken = |text: &str, next: &str| match declares {
+            true => declared_name(next).is_none() && text.len() + next.len() < BLOCK_BYTES,
+            false => is_control_flow(next),
+        };
+        for next in below.iter().take(most).take_while(|_| !has_was(line)) {
+            if is_elsewhere(next) || has_was(next) || !is_taken(&text, next) {
+                break;
+            }
+            text = format!("{text} {next}");
+            rest = &rest[1..];
+        }
+        visit(text, strength, Spot { at, ..Spot::default() });
     }
 }
 
@@ -227,17 +269,15 @@ fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
     names.collect()
 }
 
-/// A declaration and the first lines below it, up to the next one.
-fn block(lines: &[&str]) -> String {
-    let mut block = lines[0].to_owned();
-    for line in &lines[1..lines.len().min(7)] {
-        if declared_name(line).is_some() || block.len() + line.len() >= BLOCK_BYTES {
-            break;
-        }
-        block.push(' ');
-        block.push_str(line);
-    }
-    block
+fn is_elsewhere(line: &str) -> bool {
+    line.starts_with(ANOTHER_PLACE)
+}
+
+/// Whether a line only directs what the line above it begins: without `continue`, an `if` holds what follows it.
+fn is_control_flow(line: &str) -> bool {
+    const WORDS: [&str; 7] = ["else", "return", "continue", "break", "pass", "throw", "raise"];
+    let mut words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    line.len() < CODE_BYTES_MIN && words.next().is_some_and(|word| WORDS.contains(&word))
 }
 
 fn is_bracket(line: &str) -> bool {
@@ -332,6 +372,36 @@ mod tests {
             ("return type;", None),
         ] {
             assert_eq!(declared_name(line), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn each_line_of_code_is_read_once_with_its_control_flow_and_its_place() {
+        let parse = "fn parse(line: &Line) {\n    let words = line.words();\n    a = 1;\n}\n";
+        let elsewhere = format!("{parse}{ANOTHER_PLACE}\nself.found.clear();\n");
+        let loops = "if line.is_comment() {\n    continue;\n}\nn += 1;\nfound.push(line.text());\n";
+        for (added, was, expected) in [
+            (parse, "none", &[("fn parse(line: &Line) { let words = line.words(); a = 1;", 1)][..]),
+            (parse, "words()", &[("fn parse(line: &Line) {", 1), ("let words = line.words();", 2)]),
+            (parse, "fn", &[("fn parse(line: &Line) {", 1), ("let words = line.words();", 2)]),
+            (
+                &*elsewhere,
+                "none",
+                &[
+                    ("fn parse(line: &Line) { let words = line.words(); a = 1;", 1),
+                    ("self.found.clear();", 3),
+                ],
+            ),
+            (
+                loops,
+                "none",
+                &[("if line.is_comment() { continue;", 1), ("found.push(line.text());", 3)],
+            ),
+        ] {
+            let mut seen = Vec::new();
+            read_code(added, |line| line.contains(was), |text, _, spot| seen.push((text, spot.at)));
+            let seen: Vec<_> = seen.iter().map(|(text, at)| (text.as_str(), *at)).collect();
+            assert_eq!(seen, expected);
         }
     }
 

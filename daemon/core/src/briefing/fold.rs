@@ -4,7 +4,7 @@ use super::collect::{Briefing, CommandRun, RunningCall};
 use super::documents;
 use super::file_edit::{FileEdit, parted};
 use crate::rollout::patch::LineCounts;
-use crate::rollout::shell::{Class, Command, FileUse, Use};
+use crate::rollout::shell::{self, Class, Command, FileUse, Use};
 use crate::rollout::{dialog, output};
 use crate::step::{
     Action, At, CallResult, Change, ChangeKind, CommandOutcome, NewCall, Script, Step, Work,
@@ -144,7 +144,7 @@ impl Briefing {
                 };
                 self.record_command(run, folder);
                 match reads.as_deref().filter(|_| !outcome.is_failure()) {
-                    Some(path) => self.record_view(at.seq, &places.shown(path), printed),
+                    Some(path) => self.record_shown(run, &places.shown(path)),
                     None => self.record_printed(run, folder),
                 }
             }
@@ -190,6 +190,15 @@ impl Briefing {
         } else {
             self.record_output(seq, script, printed, folder);
         }
+    }
+
+    /// Records a file that a script printed: the whole of it shows what an unknown change made of it.
+    pub(super) fn record_shown(&mut self, run: CommandRun<'_>, path: &str) {
+        let CommandRun { seq, script, printed, .. } = run;
+        if prints_all(script) && !printed.contains(" truncated…") {
+            self.effects.settle(path, printed.lines().count() as u64);
+        }
+        self.record_view(seq, path, printed);
     }
 
     /// Records a file that was read: a document's passages, or the last lines of code seen.
@@ -289,6 +298,15 @@ fn program_of(called: &NewCall) -> String {
     let first = programs.peek().copied().unwrap_or_default();
     let program = programs.find(|program| !CLEARING.contains(program)).unwrap_or(first);
     text::prefix(program, 40).to_owned()
+}
+
+/// Whether a script prints a complete file and does nothing else.
+fn prints_all(script: &str) -> bool {
+    let commands = shell::commands(script);
+    let programs = commands.iter().filter_map(|command| command.words.first());
+    let mut programs = programs.filter(|program| *program != "cd");
+    let is_only = programs.next().is_some_and(|program| ["cat", "nl"].contains(&&**program));
+    is_only && programs.next().is_none()
 }
 
 /// Whether a command runs an inline program that writes files.
@@ -397,7 +415,6 @@ fn edit(change: &Change, places: Places<'_>) -> FileEdit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rollout::shell;
 
     fn script(text: &str) -> Action {
         Action::Script(Script {

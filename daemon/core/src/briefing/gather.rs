@@ -3,6 +3,7 @@
 mod checks;
 mod files;
 mod listing;
+mod offers;
 mod outputs;
 mod requests;
 mod shares;
@@ -236,6 +237,7 @@ impl<'a> Builder<'a> {
     }
 
     fn reports(&mut self) {
+        let first = self.candidates.len();
         let mut turns: Vec<u32> = self.briefing.reports.iter().map(|line| line.turn).collect();
         turns.dedup();
         let own = self.briefing.reports.iter().filter(|line| line.group.is_empty());
@@ -272,6 +274,11 @@ impl<'a> Builder<'a> {
                 self.label(format!("turn {turn}, last words"), line.label());
                 self.place(line.spot);
             });
+        }
+        let pending = self.briefing.pending_words().last().map(|(seq, _)| seq);
+        let recent = ends.iter().filter(|(of, _)| **of + 1 >= turn).map(|(_, seq)| *seq);
+        if let Some(last) = pending.or(recent.max()).filter(|_| !self.is_small()) {
+            offers::keep(&mut self.candidates[first..], last);
         }
     }
 

@@ -237,14 +237,16 @@ fn without_links(line: &str) -> Cow<'_, str> {
     while let Some(open) = rest.find('[') {
         let (before, link) = rest.split_at(open);
         out.push_str(before);
-        let parts = link.find("](").and_then(|middle| {
-            let end = link[middle..].find(')')? + middle;
-            Some((&link[1..middle], &link[middle + 2..end], end + 1))
-        });
-        let Some((name, target, end)) = parts else {
-            out.push_str(link);
-            return Cow::Owned(out);
-        };
+        rest = link;
+        let Some(middle) = link[1..].find(['[', ']']).map(|at| at + 1) else { break };
+        // A name has no brackets: `a[].b` is not the name of a link that follows.
+        if !link[middle..].starts_with("](") {
+            out.push('[');
+            rest = &link[1..];
+            continue;
+        }
+        let Some(end) = link[middle..].find(')').map(|at| at + middle) else { break };
+        let (name, target, end) = (&link[1..middle], &link[middle + 2..end], end + 1);
         let bare = name.trim_matches('`');
         let file = bare.split(':').next().unwrap_or(bare).rsplit('/').next().unwrap_or(bare);
         let is_place = target.starts_with('/') || target.contains(file);
@@ -335,6 +337,7 @@ mod tests {
             ("see [`src/a.rs:7`](/w/src/a.rs#L7)", "see src/a.rs:7"),
             ("the [issue](https://example.org/1)", "the [issue](https://example.org/1)"),
             ("open [x", "open [x"),
+            ("set `a[].b`, see [the a.rs](/w/a.rs)", "set `a[].b`, see the a.rs"),
             ("**Never** skip `**/.cache/**` or `src/**`", "Never skip `**/.cache/**` or `src/**`"),
         ] {
             assert_eq!(tidy(line, None, 200), expected);

@@ -141,8 +141,11 @@ pub(super) fn is_list(path: &str) -> bool {
         "progress",
         "requirements",
     ];
-    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    !is_manual(path) && WORDS.iter().any(|word| name.contains(word))
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    // A workflow's or skill's own list is ticked anew in each run, and seldom in its file.
+    let is_pattern = folders.split('/').any(|folder| ["workflows", "skills"].contains(&folder));
+    let name = name.to_ascii_lowercase();
+    !is_pattern && !is_manual(path) && WORDS.iter().any(|word| name.contains(word))
 }
 
 /// Whether a file instructs agents: its boxes are ticked anew for each task.
@@ -291,6 +294,9 @@ mod tests {
             ("specs/001/tasks.md", true, false),
             ("docs/ROADMAP.md", true, false),
             ("src/main.rs", false, false),
+            ("_flow/workflows/review/checklist.md", false, false),
+            ("/home/me/.claude/skills/review/checklist.md", false, false),
+            ("specs/001/checklists/requirements.md", true, false),
             ("tasks/CLAUDE.md", false, true),
             ("AGENTS.md", false, true),
         ] {

@@ -8,7 +8,7 @@ use super::extra::Extra;
 use super::kinds::{EvidenceKind, RULES};
 use super::select::Quote;
 use super::spot::Shape;
-use crate::quote;
+use crate::{quote, text};
 
 /// Appends the chosen lines by section. Added lines follow their file's line if that was chosen; changed
 /// files without a line are named within `bytes`.
@@ -207,10 +207,12 @@ fn is_of_text(one: &Quote<'_>, next: &Quote<'_>) -> bool {
     !one.spot.is_unknown() && one.order.0 == next.order.0 && one.group == next.group
 }
 
-/// Whether a heading is a line of its own, perhaps cut.
+/// Whether a heading is a line of its own, perhaps cut at its end or in its middle.
 fn is_heading(heading: &str, line: &str) -> bool {
     let line = line.trim_start_matches(['-', '*', ' ']);
-    !heading.is_empty() && line.starts_with(heading.trim_end_matches('…'))
+    let (begin, end) = text::around_cut(heading).unwrap_or((heading, ""));
+    let rest = line.strip_prefix(begin.trim_end_matches('…'));
+    !heading.is_empty() && rest.is_some_and(|rest| rest.contains(end.trim_end_matches('…')))
 }
 
 /// Appends the mark to the last line.

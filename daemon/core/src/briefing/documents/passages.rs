@@ -7,7 +7,7 @@ use rustc_hash::FxBuildHasher;
 use super::super::lines::{self, without_number};
 use super::super::openapi;
 use super::super::spot::{Shape, Spot};
-use super::worth::{is_command, is_setting, strength};
+use super::worth::{is_command, is_requirement, is_setting, strength};
 use super::{ends_with, is_instructions, is_prose};
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
@@ -80,7 +80,7 @@ pub(in crate::briefing) fn passages(path: &str, text: &str, mut visit: impl FnMu
         first: "",
         paragraph: String::new(),
         code: Code::None,
-        is_comment: false,
+        left_out: None,
         is_begun: false,
         read: 0,
         at: 0,
@@ -140,7 +140,8 @@ struct DocumentReader<'v, 't> {
     first: &'t str,
     paragraph: String,
     code: Code,
-    is_comment: bool,
+    /// What ends a part that is not quoted.
+    left_out: Option<&'static str>,
     is_begun: bool,
     /// Lines read.
     read: usize,
@@ -164,10 +165,8 @@ impl<'t> DocumentReader<'_, 't> {
         }
         let raw = without_number(whole);
         let line = raw.trim();
-        // Comments inside a template address its author; a comment at the start of a document describes the
-        // document.
-        if self.is_comment || line.starts_with("<!--") && self.is_begun {
-            self.is_comment = !line.contains("-->");
+        if let Some(end) = self.left_out.or(self.opens_left_out(line)) {
+            self.left_out = Some(end).filter(|end| !line.contains(end));
             return;
         }
         self.is_begun |= !line.is_empty();
@@ -191,11 +190,12 @@ impl<'t> DocumentReader<'_, 't> {
             self.end(Some(raw));
             return self.open(lines::level_of(line), title);
         }
-        // Wrapped prose is joined; an item, a row, a key or an element starts a new passage.
+        // Wrapped prose is joined; an item, a row, a key, an id or an element starts a new passage.
         let begins = text.is_empty()
             || has_tags && opens_tag
             || text.starts_with(['-', '*', '|', '>', '`', '+'])
             || text.starts_with(|c: char| c.is_ascii_digit())
+            || is_requirement(text)
             || self.code != Code::None
             || !self.is_prose;
         // Brackets in a short block belong to the line above them.
@@ -221,6 +221,16 @@ impl<'t> DocumentReader<'_, 't> {
             let length = self.paragraph.trim_end_matches('\\').len();
             self.paragraph.truncate(length);
             self.end(rest.first().map(|next| without_number(next)));
+        }
+    }
+
+    /// What ends the part that a line opens, if that is not quoted. A comment inside a template addresses its author, but
+    /// at the start of a document it describes the document; an output of instructions is a text to show the person.
+    fn opens_left_out(&self, line: &str) -> Option<&'static str> {
+        match () {
+            () if line.starts_with("<!--") && self.is_begun => Some("-->"),
+            () if self.is_marked_up && line.starts_with("<output>") => Some("</output>"),
+            () => None,
         }
     }
 
@@ -251,7 +261,9 @@ impl<'t> DocumentReader<'_, 't> {
             return;
         }
         let is_code = self.code != Code::None;
-        let is_item = !is_code && self.is_prose && lines::item_of(&text).is_some();
+        let is_lead_in = !is_code && text.len() < LEAD_IN_BYTES && text.ends_with([':', '：']);
+        let is_listed = || lines::item_of(&text).is_some() || !is_lead_in && is_requirement(&text);
+        let is_item = !is_code && self.is_prose && is_listed();
         let shape = match () {
             () if is_code => Shape::Code,
             () if is_item => Shape::Item,
@@ -262,7 +274,6 @@ impl<'t> DocumentReader<'_, 't> {
         self.parent = self.parent.take().filter(|(outer, _)| {
             is_code || lines::is_nested(first, outer) || !is_item && lines::is_deeper(first, outer)
         });
-        let is_lead_in = !is_code && text.len() < LEAD_IN_BYTES && text.ends_with([':', '：']);
         if is_lead_in && !is_item {
             if self.is_prose {
                 let title = text.trim_end_matches([':', '：', ' ']);

@@ -117,6 +117,7 @@ fn each_passage_has_the_heading_that_it_stands_below() {
     let nested = "## Violations\n1. **Epic 5 waits for epic 7**\n   - Move the templates first.\n2. Files:\n   - The plan of the lexer.\n";
     let repeated = "### Story 1\n#### Criteria\n- The lexer reads it.\n### Story 2\n#### Criteria\n- The parser reads it.\n";
     let broken = "## Needs\nFR4: The lexer reads it.  \nFR5: The parser reads it.\\\nFR6: wrapped\nprose of one need.\n";
+    let ids = "## Criteria\nNFR6: The report is there\nwithin two minutes.\nNFR12 : It follows\nthe rules.\nAC-1.2) The U.S. keyboard works,\nand A4 is the paper.\nAC-2:\n- The other keyboard works.\n";
     let head = "# Story\n\nStatus: done\n\n## Notes\nfine: so\n";
     for (text, expected) in [
         (
@@ -149,6 +150,15 @@ fn each_passage_has_the_heading_that_it_stands_below() {
                 ("Needs", "FR4: The lexer reads it."),
                 ("Needs", "FR5: The parser reads it."),
                 ("Needs", "FR6: wrapped prose of one need."),
+            ],
+        ),
+        (
+            ids,
+            &[
+                ("Criteria", "NFR6: The report is there within two minutes."),
+                ("Criteria", "NFR12 : It follows the rules."),
+                ("Criteria", "AC-1.2) The U.S. keyboard works, and A4 is the paper."),
+                ("AC-2", "- The other keyboard works."),
             ],
         ),
         (head, &[("Story", "Status: done"), ("Notes", "fine: so")]),

@@ -28,7 +28,7 @@ pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if has(&marks::REASONS) || is_marked && has_version(line) => 140,
         () if has(&marks::REJECTIONS) => 150,
         () if has(&marks::RULES) || has(&marks::VALUES) => 110,
-        () if is_item || is_command(line) || is_entry(line) => 80,
+        () if is_item || is_requirement(line) || is_command(line) || is_entry(line) => 80,
         () => 45,
     };
     if is_prose { strength } else { strength * 6 / 10 }
@@ -45,6 +45,18 @@ fn has_version(line: &str) -> bool {
 fn is_entry(line: &str) -> bool {
     let key = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
     key.is_some_and(|(key, value)| key.ends_with(':') || value.starts_with(':'))
+}
+
+/// Whether a line begins with the id of a requirement: `NFR6: …`, `AC-2. …`.
+pub(super) fn is_requirement(line: &str) -> bool {
+    let (first, words) = line.split_once(' ').unwrap_or((line, ""));
+    let id = first.trim_end_matches([':', '.', ')']);
+    let is_marked = id.len() < first.len() || words.starts_with(": ");
+    let letters = id.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    is_marked
+        && (1..=6).contains(&letters.len())
+        && letters.bytes().all(|byte| byte.is_ascii_uppercase())
+        && id.ends_with(|c: char| c.is_ascii_digit())
 }
 
 /// Whether a line shows how to run a program.

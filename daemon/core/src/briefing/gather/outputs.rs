@@ -4,6 +4,7 @@ use super::super::chain::Chain;
 use super::super::checks::{Check, Commands};
 use super::super::collect::{Briefing, SeenOutput, TurnOutcome};
 use super::super::kinds::EvidenceKind;
+use super::super::spot::Spot;
 use super::super::warnings;
 use super::{Builder, listing};
 use crate::step::CommandOutcome;
@@ -25,6 +26,10 @@ const WARNING_STRENGTH: u16 = 110;
 /// have it.
 const UNREAD_STRENGTH: u16 = 260;
 const UNREAD_LINES: usize = 3;
+
+/// Maximum lines of a record, and records of which an output is a list.
+const RECORD_LINES_MAX: usize = 6;
+const RECORDS_MIN: usize = 3;
 
 impl Builder<'_> {
     /// Quotes output of the latest commands: short ones whole, lines of longer ones.
@@ -63,31 +68,74 @@ impl Builder<'_> {
                 self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
                 continue;
             }
-            let lines = output.text.lines().map(str::trim).filter(|line| says_something(line));
             // A single line of a file says less than a line of a command's answer.
             let is_secondary = output.has_own_section || !output.what.contains(' ');
-            let strength = if is_secondary { 35 } else { 55 };
-            let lines: Vec<&str> = lines.collect();
-            let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
-            let is_of_program = output.what.contains(' ');
-            for (at, line) in lines.iter().enumerate() {
-                let warns = is_of_program && warnings::warns(line);
-                if !warns && (only_warnings || (first..last).contains(&at)) {
-                    continue;
-                }
-                let text = text::one_line_cut(line, LINE_BYTES);
-                let index = at as u64 + 1;
-                let is_edge = at < UNREAD_LINES || at + UNREAD_LINES >= lines.len();
-                let strength = match () {
-                    () if is_unread && is_edge => UNREAD_STRENGTH,
-                    () if warns => WARNING_STRENGTH * percent / 100,
-                    () => strength * percent / 100,
-                };
-                self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
-                self.label(name.clone(), "");
+            let strength = if is_secondary { 35 } else { 55 } * percent / 100;
+            let weight = (age, strength, WARNING_STRENGTH * percent / 100);
+            self.output_lines(output, (is_unread, only_warnings), weight);
+        }
+    }
+
+    /// Quotes the first and the last lines of a long output, and its warnings.
+    fn output_lines(
+        &mut self,
+        output: &SeenOutput,
+        (is_unread, only_warnings): (bool, bool),
+        (age, strength, of_warning): (usize, u16, u16),
+    ) {
+        let is_of_program = output.what.contains(' ');
+        let lines = with_records(&output.text);
+        let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
+        let is_outer = |at: usize| !(first..last).contains(&at);
+        for (at, (line, record)) in lines.iter().enumerate() {
+            let record = if is_of_program && !only_warnings { *record } else { 0 };
+            let warns = is_of_program && warnings::warns(line);
+            let is_of_outer = || {
+                let of_record = |at: usize| record > 0 && lines[at].1 == record;
+                is_outer(at) || (0..lines.len()).any(|other| of_record(other) && is_outer(other))
+            };
+            if !warns && (only_warnings || !is_of_outer()) {
+                continue;
+            }
+            let is_edge = at < UNREAD_LINES || at + UNREAD_LINES >= lines.len();
+            let strength = match () {
+                () if is_unread && is_edge => UNREAD_STRENGTH,
+                () if warns => of_warning,
+                () => strength,
+            };
+            let index = at as u64 + 1;
+            let text = text::one_line_cut(line, LINE_BYTES);
+            self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
+            self.label(format!("#{} {}", output.seq, output.what), "");
+            let number = u32::try_from(index).unwrap_or_default();
+            self.place(Spot { at: number, goes_on: at + 1 < lines.len(), ..Spot::default() });
+            if let Some(quote) = self.candidates.last_mut() {
+                quote.unit = record;
             }
         }
     }
+}
+
+/// The lines of an output that say something. In a list of records, blocks of a few lines, each has the number of its
+/// record: lines of different ones below each other would read as one.
+fn with_records(text: &str) -> Vec<(&str, u32)> {
+    let (mut lines, mut block) = (Vec::new(), 1);
+    for line in text.lines().map(str::trim) {
+        block += u32::from(line.is_empty());
+        if says_something(line) {
+            lines.push((line, block));
+        }
+    }
+    let blocks = || lines.chunk_by(|one, next| one.1 == next.1);
+    let is_record = |block: &[(&str, u32)]| (2..=RECORD_LINES_MAX).contains(&block.len());
+    let records = blocks().filter(|block| is_record(block)).count();
+    let are_many = records >= RECORDS_MIN && records * 2 > blocks().count();
+    for block in lines.chunk_by_mut(|one, next| one.1 == next.1) {
+        if !are_many || !is_record(block) {
+            block.iter_mut().for_each(|(_, record)| *record = 0);
+        }
+    }
+    lines
 }
 
 /// Whether the output quotes a file that was edited since, or a search found nothing below a folder in

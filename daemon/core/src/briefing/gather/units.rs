@@ -22,7 +22,7 @@ const ROWS_FULL: usize = 4;
 const ROWS_MANY: usize = 8;
 const ROW_WEIGHT: f64 = 0.6;
 
-/// Numbers the units: lines of one message under one heading.
+/// Numbers the units: lines of one message under one heading, and records, which are numbered within their output.
 pub(super) fn link(quotes: &mut [Quote<'_>]) {
     let mut unit = 0;
     let is_together = |one: &Quote<'_>, next: &Quote<'_>| {
@@ -30,6 +30,13 @@ pub(super) fn link(quotes: &mut [Quote<'_>]) {
         let are_rows = |quote: &Quote<'_>| quote.text.starts_with('|');
         has_heading && place(one) == place(next) && are_rows(one) == are_rows(next)
     };
+    let is_one_record = |one: &Quote<'_>, next: &Quote<'_>| {
+        (one.kind, one.order.0, one.unit) == (next.kind, next.order.0, next.unit)
+    };
+    for record in quotes.chunk_by_mut(is_one_record).filter(|record| record[0].unit > 0) {
+        unit += 1;
+        record.iter_mut().for_each(|quote| quote.unit = unit);
+    }
     for block in quotes.chunk_by_mut(is_one_block) {
         if block[0].spot.shape == Shape::Code && (2..=CODE_LINES).contains(&block.len()) {
             unit += 1;

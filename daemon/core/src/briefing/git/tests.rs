@@ -320,11 +320,19 @@ fn a_commit_amended_without_output_is_gone_and_a_dump_of_bytes_is_no_log() {
 fn a_log_of_another_branch_is_not_this_ones() {
     let other = ("git log --oneline --max-count=5 origin/notes", "1f65e48 Keep the first note\n");
     assert_eq!(state(&[other]).0, [""; 0]);
-    for command in ["git log --oneline --max-count=5", "git log -n5 --oneline", "git log -n 5"] {
+    for command in [
+        "git log --oneline --max-count=5",
+        "git log -n5 --oneline",
+        "git log -n 5 2>/dev/null",
+        "git log -5 --format='%h %s%n%b' --decorate",
+        "git log --pretty=format:\"%h %s (%an)\" --no-color -5",
+    ] {
         let (lines, head, _) = state(&[(command, "4e480f9 Move the settings\n")]);
         assert_eq!(lines, ["4e480f9 Move the settings"], "{command}");
         assert_eq!(head.as_deref(), Some("4e480f9 Move the settings"), "{command}");
     }
+    let body = ("git log -1 --format=%B", "Join two\n\n4e480f9 Move the settings\n");
+    assert_eq!(state(&[body]).1, None, "the text of a commit names others");
     let on = ("git status", "On branch lexer\n");
     let (lines, ..) = state(&[on, ("git log --stat lexer", "4e480f9 Move the settings\n")]);
     assert_eq!(lines, ["On branch lexer", "4e480f9 Move the settings"]);

@@ -87,3 +87,30 @@ fn a_longer_answer_is_shown_with_the_option_it_picks_and_no_other() {
     assert!(text.contains("moment. (said after: 2. Use a teal one.)"), "{text}");
     assert!(!text.contains("(#3 said after") && !text.contains("after: 1. Drop"), "{text}");
 }
+
+#[test]
+fn what_the_last_report_offers_is_shown_also_after_the_answer() {
+    let list =
+        "If you want, I can change:\n1. `lexer.md`\n2. `parser.md`\n\nTell me where to begin.";
+    let plain = "I have changed:\n1. `lexer.md`\n2. `parser.md`\n";
+    let items: String = (0..9).map(|n| format!("{n}. `part{n}.md`\n")).collect();
+    for (report, turns, expected) in [
+        (list, 1, &["1. `lexer.md`", "2. `parser.md`"][..]),
+        (list, 2, &[]),
+        (&*format!("{list}\n\nIt is late.\n\nIt is cold.\n"), 1, &[]),
+        (plain, 1, &[]),
+        (&*format!("If you want, I can change:\n{items}"), 1, &[]),
+    ] {
+        let mut briefing = thread();
+        briefing.begin_turn(20, "Compare the documents of the lexer.", None);
+        briefing.hold_words(21, report);
+        for turn in 0..turns {
+            briefing.begin_turn(22 + turn, "Both of them follow the first document only.", None);
+        }
+        let extra = Extra::default();
+        let (quotes, _) = gather::gather(&briefing, &extra, 4_000);
+        let of_report = quotes.iter().filter(|it| it.kind == kinds::EvidenceKind::Report);
+        let fixed: Vec<&str> = of_report.filter(|it| it.is_fixed).map(|it| &*it.text).collect();
+        assert_eq!(fixed, expected, "{report}");
+    }
+}

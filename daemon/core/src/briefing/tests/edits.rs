@@ -131,3 +131,23 @@ fn lines_that_several_edits_add_below_one_heading_stand_together() {
     ];
     assert_eq!(lines.collect::<Vec<_>>(), expected, "{text}");
 }
+
+#[test]
+fn what_a_command_made_of_a_file_is_known_once_all_of_it_was_read() {
+    let unknown = ", a command may have changed it since";
+    for (script, printed, counts) in [
+        ("cat PLAN.md", "a\nb\nc\n", "written whole (3 lines)"),
+        ("cd /w && nl -ba PLAN.md", "1 a\n2 b\n", "written whole (2 lines)"),
+        ("cat PLAN.md", "a\n…9 tokens truncated…\nc\n", unknown),
+        ("cat PLAN.md | head -3", "a\nb\nc\n", unknown),
+        ("sed -n 1,3p PLAN.md", "a\nb\nc\n", unknown),
+    ] {
+        let mut briefing = thread();
+        let whole = FileEdit { is_whole: true, ..edit_of("PLAN.md", "a\n", "") };
+        briefing.record_edit(12, &whole);
+        briefing.effects.outdate("PLAN.md");
+        briefing.record_shown(ran("cat", (14, script), 0, printed), "PLAN.md");
+        let shown = briefing.effects.of("PLAN.md").unwrap().counts();
+        assert!(shown.ends_with(counts), "{script}: {shown}");
+    }
+}

@@ -39,6 +39,7 @@ fn left_out_lines_of_a_list_a_table_or_a_section_are_marked() {
     let table = "## Cover\n| FR1 | yes |\n| FR2 | yes |\n| FR3 | no |\n";
     let prose = "The lexer is quick.\nThe parser is not.\nThe printer is.\n";
     let nested = "## Found\n1. Story five waits for seven → move it\n   - seen in 5.1\n   - move the editor\n2. Story two waits for seven → move that\n   - seen in 2.1\n";
+    let long = "- `src/lexer.rs`: a comment inside of a string is kept now, also where the string is the last one of its line or of the whole file, with tests:\n  - of one line\n  - of several\n";
     let sections = "## Epic 1\nFiles:\n- a.md\n\n## Epic 2\nFiles:\n- b.md\n";
     for (report, words, expected) in [
         (
@@ -65,6 +66,7 @@ fn left_out_lines_of_a_list_a_table_or_a_section_are_marked() {
             &["editor", "seen in 2.1"],
             "1. Story five waits for seven → move it: […]\nmove the editor\n2. Story two waits for seven → move that:\nseen in 2.1\n",
         ),
+        (long, &["lexer", "of"], &long.replace("  ", "")),
         (sections, &["a.md", "b.md"], "Epic 1 › Files:\na.md\nEpic 2 › Files:\nb.md\n"),
     ] {
         let expected = expected.replace("- ", "");

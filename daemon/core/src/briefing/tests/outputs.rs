@@ -277,3 +277,38 @@ fn commits_that_a_report_names_are_said_to_be_gone() {
     briefing.begin_turn(21, "Now the parser.", None);
     assert_eq!(gone(&briefing), "2a926682, 1a926682");
 }
+
+#[test]
+fn a_record_of_an_output_is_shown_whole_or_not_at_all() {
+    let mut briefing = thread();
+    let record =
+        |n: u32| [format!("Grammar {n}"), format!("> \"read {n}\""), format!("made {n} days ago")];
+    let list: String = (0..16).map(|n| record(n).join("\n") + "\n\n").collect();
+    briefing.record_output(20, "grammars status", &list, None);
+    let mut counts = Vec::new();
+    for tokens in [300, 340, 380, 420, 500, 800, 4_000] {
+        let text = render(&briefing, &Extra::default(), tokens);
+        let bare: Vec<&str> =
+            text.lines().map(|line| line.trim().trim_end_matches(" […]")).collect();
+        let shown = |n| record(n).iter().filter(|line| bare.contains(&line.as_str())).count();
+        counts.extend((0..16).map(shown));
+    }
+    assert!(counts.contains(&3) && counts.iter().all(|count| [0, 3].contains(count)), "{counts:?}");
+}
+
+#[test]
+fn lines_of_an_output_that_are_left_out_are_marked() {
+    let mut briefing = thread();
+    let outline: String = (0..30).map(|n| format!("{n}: The rules of part {n}\n")).collect();
+    briefing.record_output(21, "grep -n rules PLAN.md", &outline, None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    let parts = text.lines().filter_map(|line| {
+        let (number, rest) = line.trim().split_once(": The rules of part")?;
+        Some((number.parse::<u32>().ok()?, rest.ends_with("[…]")))
+    });
+    let parts: Vec<(u32, bool)> = parts.collect();
+    let gaps = parts.windows(2).map(|pair| (pair[0].1, pair[0].0 + 1 < pair[1].0));
+    let gaps: Vec<(bool, bool)> = gaps.collect();
+    let are_marked = gaps.iter().all(|(is_marked, is_gap)| is_marked == is_gap);
+    assert!(are_marked && gaps.contains(&(true, true)), "{parts:?}: {text}");
+}

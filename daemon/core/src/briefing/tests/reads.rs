@@ -106,3 +106,19 @@ fn the_orders_of_a_workflow_are_rules_until_its_next_step_is_read() {
     assert!(!rules.map(|it| &it.text).any(|text| text.contains("MUST choose")), "a text to show");
     assert!(old.1 > 0.0 && new.1 > 0.0 && other.1 > 0.0, "{old:?} {new:?} {other:?}");
 }
+
+#[test]
+fn what_a_workflow_in_xml_says_to_do_is_quoted_but_not_what_it_shows() {
+    let text = "<step n=\"4\" goal=\"Present\">\n  <critical>You MUST read each finding twice</critical>\n  <output>**{name}, see these:**\n    - Some findings --> some files\n    - Other findings of the review\n  </output>\n  <action>For each finding: `- [ ] [Weight] What to do [file:line]`</action>\n</step>\n";
+    for (path, is_quoted) in
+        [("_flow/workflows/review/instructions.xml", true), ("_flow/tasks/workflow.xml", false)]
+    {
+        let mut briefing = thread();
+        briefing.record_read(20, path, text);
+        let texts: Vec<&str> = read(&briefing).into_iter().map(|(_, text, _)| text).collect();
+        let order = "For each finding: `- [ ] [Weight] What to do [file:line]`";
+        assert_eq!(texts, vec![order; usize::from(is_quoted)], "{path}");
+        let rules: Vec<&str> = briefing.rules.iter().map(|rule| rule.text.as_str()).collect();
+        assert_eq!(rules, ["You MUST read each finding twice"], "{path}");
+    }
+}

@@ -10,8 +10,10 @@ use super::{Builder, listing};
 use crate::step::CommandOutcome;
 use crate::text;
 
-/// Outputs up to this length are quoted whole; of longer ones, lines of at least and at most this many bytes.
+/// Maximum bytes of an output that is quoted whole, and of one of a single line. Of longer ones, lines of at least and at
+/// most so many bytes are quoted.
 const ANSWER_BYTES: usize = 160;
+const ANSWER_LINE_BYTES: usize = 400;
 const LINE_BYTES_MIN: usize = 6;
 const LINE_BYTES: usize = 160;
 
@@ -36,7 +38,8 @@ impl Builder<'_> {
     pub(super) fn outputs(&mut self) {
         let now = self.briefing.turn();
         let is_open = self.briefing.outcome(now) == TurnOutcome::Open;
-        let newest = self.briefing.outputs.back().map(|output| output.seq).filter(|_| is_open);
+        let newest = self.briefing.outputs.back().filter(|output| is_open && output.turn == now);
+        let newest = newest.map(|output| output.seq);
         let percent = if self.is_small() { 50 } else { 100 };
         let (briefing, commands) = (self.briefing, &self.briefing.commands);
         let is_newest = |output: &SeenOutput| newest == Some(output.seq);
@@ -53,7 +56,9 @@ impl Builder<'_> {
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
             let name = format!("#{} {}", output.seq, output.what);
             let is_unread = is_newest(output) && output.what.contains(' ');
-            if output.text.len() <= ANSWER_BYTES && !only_warnings {
+            let is_one_line = !output.text.trim().contains('\n') && output.what.contains(' ');
+            let most = if is_one_line { ANSWER_LINE_BYTES } else { ANSWER_BYTES };
+            if output.text.len() <= most && !only_warnings {
                 if output.has_own_section && !is_unread {
                     continue;
                 }

@@ -312,3 +312,17 @@ fn lines_of_an_output_that_are_left_out_are_marked() {
     let are_marked = gaps.iter().all(|(is_marked, is_gap)| is_marked == is_gap);
     assert!(are_marked && gaps.contains(&(true, true)), "{parts:?}: {text}");
 }
+
+#[test]
+fn an_answer_of_one_line_is_quoted_whole_and_one_of_an_earlier_turn_is_read() {
+    let mut briefing = thread();
+    let settings: String = (0..12).map(|n| format!("\"part{n}\":{{\"is_open\":true}},")).collect();
+    briefing.record_output(20, "gh api repos/o/r/settings", &format!("{{{settings}}}"), None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains(&format!("settings → {{{settings}}}")), "{text}");
+    briefing.hold_words(21, "The settings are read.");
+    briefing.end_turn(false, None);
+    briefing.begin_turn(22, "Rename the lexer.", None);
+    let text = render(&briefing, &Extra::default(), 300);
+    assert!(!text.contains("part11"), "{text}");
+}

@@ -7,6 +7,7 @@ use super::super::answer;
 use super::super::checks::Census;
 use super::super::collect::TurnOutcome;
 use super::super::coverage;
+use super::super::documents;
 use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
 use super::super::select::Quote;
@@ -87,7 +88,10 @@ impl<'a> Builder<'a> {
                     let listed = git::first_of_listed(listed, own, UNCOMMITTED_SHOWN);
                     format!("{place}{}{}{listed}", git::UNCOMMITTED, self.edited_since(line))
                 }
-                None => format!("{place}{from}{}{mark}", line.text),
+                None if mark.is_empty() || is_elsewhere => {
+                    format!("{place}{from}{}{mark}", line.text)
+                }
+                None => format!("{place}{from}{}{mark}{}", line.text, self.edited_after(line)),
             };
             self.push(EvidenceKind::Git, order, (age, strength), text);
             // A command that entered the branch names it as well, so that it would count as said.
@@ -105,6 +109,20 @@ impl<'a> Builder<'a> {
             return String::new();
         }
         format!("(edited after it: {}) ", first_of(&since))
+    }
+
+    /// Names files edited after the newest commit, unless a later status of the working tree names them.
+    fn edited_after(&self, commit: &GitLine) -> String {
+        let mut states = self.briefing.commands.git.lines.iter();
+        let is_status = |line: &GitLine| {
+            line.seq >= commit.seq
+                && line.place == commit.place
+                && line.text.starts_with(git::UNCOMMITTED)
+        };
+        if states.any(is_status) {
+            return String::new();
+        }
+        format!(" {}", self.edited_since(commit)).trim_end().to_owned()
     }
 
     /// Shows what unanswered patches would change, since their outcome is unknown.
@@ -295,10 +313,16 @@ impl<'a> Builder<'a> {
             let of = kinds.iter().filter(|(is_recognized, _)| *is_recognized == is_seen);
             of.map(|(_, what)| *what).collect::<Vec<&str>>().join(", ")
         };
-        let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
-        let untested = tests
-            .is_some_and(|test| !coverage::changed_since(test, &self.briefing.effects).is_empty());
-        let untested = if untested { "; no test seen since the last edit" } else { "" };
+        let (effects, mut checks) = (&self.briefing.effects, self.briefing.commands.checks.iter());
+        let newest = checks.clone().map(|check| check.seq).max();
+        let is_unchecked = |seq| effects.since(seq).iter().any(|path| !documents::is_prose(path));
+        let untested = match checks.rfind(|check| check.is_test) {
+            Some(test) if !coverage::changed_since(test, effects).is_empty() => {
+                "; no test seen since the last edit"
+            }
+            None if newest.is_some_and(is_unchecked) => "; no check seen since the last edit",
+            _ => "",
+        };
         let files = self.extra.files.len();
         let others = match (census.agents, census.programs) {
             (true, true) => " (those of other agents and of scripts not among them)",

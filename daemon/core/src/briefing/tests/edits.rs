@@ -151,3 +151,34 @@ fn what_a_command_made_of_a_file_is_known_once_all_of_it_was_read() {
         assert!(shown.ends_with(counts), "{script}: {shown}");
     }
 }
+
+#[test]
+fn edits_after_the_newest_commit_and_the_last_check_are_named() {
+    let commit = ("git commit -m x", "[main 1926682b] feat: the lexer\n");
+    let status = ("git status --short", " M src/lexer.rs\n");
+    let lint = ("cargo clippy", "");
+    let edited = " (edited after it: src/lexer.rs)";
+    let unchecked = "; no check seen since the last edit";
+    for (before, after, commit_says, census_says) in [
+        (&[lint, commit][..], &[][..], edited, unchecked),
+        (&[commit], &[status, lint], "", ""),
+        (&[commit], &[lint], edited, ""),
+        (&[commit], &[], edited, ""),
+    ] {
+        let mut briefing = Briefing::default();
+        briefing.begin_turn(1, "Write the lexer.", None);
+        for (seq, (script, printed)) in (2..).zip(before) {
+            let program = script.split(' ').next().unwrap();
+            briefing.record_command(ran(program, (seq, script), 0, printed), None);
+        }
+        edits(&mut briefing, 10, "src/lexer.rs", "pub mod lexer_of_strings;\n", "");
+        for (seq, (script, printed)) in (11..).zip(after) {
+            let program = script.split(' ').next().unwrap();
+            briefing.record_command(ran(program, (seq, script), 0, printed), None);
+        }
+        let text = render(&briefing, &Extra::default(), 4_000);
+        let shown = format!("feat: the lexer (newest commit){commit_says}\n");
+        assert!(text.contains(&shown), "{text}");
+        assert_eq!(text.contains(unchecked), !census_says.is_empty(), "{text}");
+    }
+}

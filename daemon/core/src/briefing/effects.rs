@@ -298,8 +298,16 @@ fn code_strength(line: &str) -> u16 {
         () if has_message || INFORMATIVE_CODE.is_in(line) => 100,
         () if is_comment && line.starts_with("///") => 40,
         () if is_comment => 75,
+        () if is_field(line) => 10,
         () => 35,
     }
+}
+
+/// Whether a line sets a field of a value, as tables of test cases do over and over: `is_open: true,`.
+fn is_field(line: &str) -> bool {
+    let Some((name, value)) = line.split_once(": ") else { return false };
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name && line.len() < 60 && value.ends_with(',')
 }
 
 /// Modifiers that may precede the declaring keyword.
@@ -373,6 +381,18 @@ mod tests {
         ] {
             assert_eq!(declared_name(line), name, "{line}");
         }
+    }
+
+    #[test]
+    fn comments_and_messages_outweigh_other_code_and_fields_weigh_least() {
+        let strengths = [
+            "panic(\"the lexer has no input\")",
+            "// The lexer was not asked.",
+            "found.push(line.text());",
+            "is_expected: true,",
+        ];
+        let strengths = strengths.map(code_strength);
+        assert!(strengths.is_sorted_by(|one, next| one > next), "{strengths:?}");
     }
 
     #[test]

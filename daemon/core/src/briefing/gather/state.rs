@@ -83,11 +83,7 @@ impl<'a> Builder<'a> {
                 place => format!("in {place}: "),
             };
             let text = match line.text.strip_prefix(git::UNCOMMITTED) {
-                Some(listed) => {
-                    let own = |path: &str| self.briefing.effects.of(path).is_some();
-                    let listed = git::first_of_listed(listed, own, UNCOMMITTED_SHOWN);
-                    format!("{place}{}{}{listed}", git::UNCOMMITTED, self.edited_since(line))
-                }
+                Some(listed) => format!("{place}{}", self.uncommitted(line, listed)),
                 None if mark.is_empty() || is_elsewhere => {
                     format!("{place}{from}{}{mark}", line.text)
                 }
@@ -100,6 +96,17 @@ impl<'a> Builder<'a> {
                 quote.is_fixed = is_branch && self.max_tokens >= BRANCH_TOKENS;
             }
         }
+    }
+
+    /// Names the most important uncommitted files, when git listed them, and what was edited since.
+    fn uncommitted(&self, line: &GitLine, listed: &str) -> String {
+        let own = |path: &str| self.briefing.effects.of(path).is_some();
+        let listed = git::first_of_listed(listed, own, UNCOMMITTED_SHOWN);
+        let looked = match line.turn < self.briefing.turn() {
+            true => format!("{} (turn {}): ", git::UNCOMMITTED.trim_end_matches(": "), line.turn),
+            false => git::UNCOMMITTED.to_owned(),
+        };
+        format!("{looked}{}{listed}", self.edited_since(line))
     }
 
     /// Names files edited after a status of the working tree.

@@ -153,3 +153,16 @@ fn the_branch_is_named_and_the_oldest_commits_of_a_log_are_not() {
     assert!(text.contains("aaaaaa0 fix") && text.contains("aaaaaa2 fix"), "{text}");
     assert!(!text.contains("aaaaaa7 fix"), "{text}");
 }
+
+#[test]
+fn a_status_of_an_earlier_turn_says_when_it_was_printed() {
+    let mut briefing = thread();
+    let turn = briefing.turn();
+    briefing.record_command(ran("git", (20, "git status --short"), 0, " M src/a.rs\n"), None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("uncommitted at the last look: src/a.rs"), "{text}");
+    briefing.begin_turn(21, "Rename the lexer.", None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    let looked = format!("uncommitted at the last look (turn {turn}): src/a.rs");
+    assert!(text.contains(&looked), "{text}");
+}

@@ -48,6 +48,9 @@ const SETTINGS_STRENGTH: u16 = 70;
 /// An API operation says more than any single line of its description.
 const OPERATION_STRENGTH: u16 = 160;
 
+/// The level of a part of instructions, below those of all headings.
+const PART_LEVEL: usize = 8;
+
 /// Longer paragraphs are split.
 const PARAGRAPH_BYTES: usize = 400;
 
@@ -172,6 +175,9 @@ impl<'t> DocumentReader<'_, 't> {
         let line = without_comment_marks(line);
         let opens_tag = line.starts_with('<');
         let has_tags = self.is_marked_up && (opens_tag || !self.is_markdown);
+        if has_tags && self.reads_part(raw, line) {
+            return;
+        }
         let bare = has_tags.then(|| without_tags(line));
         let text = bare.as_deref().unwrap_or(line);
         if text.starts_with("```") {
@@ -231,6 +237,27 @@ impl<'t> DocumentReader<'_, 't> {
             () if self.is_marked_up && line.starts_with("<output>") => Some("</output>"),
             () => None,
         }
+    }
+
+    /// Whether a line of instructions only opens a part that is named by its purpose or condition, or ends such parts.
+    /// Parts are below all headings, and nested as they are indented.
+    fn reads_part(&mut self, raw: &'t str, line: &'t str) -> bool {
+        let level = PART_LEVEL + raw.len() - raw.trim_start().len();
+        let title = purpose_of(line);
+        let ends = line.starts_with("</") && self.titles.iter().any(|(outer, _)| *outer >= level);
+        if title.is_none() && !ends {
+            return false;
+        }
+        self.end(Some(raw));
+        if let Some(title) = title {
+            self.open(level, title);
+            return true;
+        }
+        self.titles.retain(|(outer, _)| *outer < level);
+        let title = self.titles.last().map_or("", |(_, title)| *title).to_owned();
+        // What follows is not the first below it.
+        (self.section, self.lead_in, self.parent) = (Above { title, from: u32::MAX }, None, None);
+        true
     }
 
     /// Continues elsewhere in the document, below `title`.
@@ -386,6 +413,13 @@ fn front_matter(text: &str) -> (String, usize) {
         }
     }
     (front, count)
+}
+
+/// The purpose or the condition of a part of instructions: `<check if="…">`.
+fn purpose_of(line: &str) -> Option<&str> {
+    let tag = line.strip_prefix('<')?.strip_suffix('>').filter(|tag| !tag.ends_with('/'))?;
+    let values = [" if=\"", " goal=\""].iter().find_map(|name| tag.split_once(name));
+    values.filter(|_| !tag.contains("</"))?.1.split('"').next()
 }
 
 /// The text of a line without its tags.

@@ -167,3 +167,21 @@ fn an_element_begins_a_passage() {
         assert_eq!(seen, ["Speak French in all your answers", "and NEVER stop before the end"]);
     }
 }
+
+#[test]
+fn a_part_of_instructions_is_named_by_its_purpose_or_its_condition() {
+    let text = "<step n=\"4\" goal=\"Show what was found\">\n  <action>Count all of them first</action>\n  <check if=\"the person takes 2 > 1\">\n    <action>Write one item for each</action>\n    <action if=\"there are many\">Write them in a file</action>\n  </check>\n  <action>Save the file at last</action>\n</step>\n<action>End the work then</action>\n";
+    let mut seen = Vec::new();
+    passages("_flow/workflows/review/instructions.xml", text, |p| {
+        seen.push((p.heading.to_owned(), p.text.to_owned()));
+    });
+    let seen: Vec<(&str, &str)> = seen.iter().map(|(h, t)| (&**h, &**t)).collect();
+    let expected = [
+        ("Show what was found", "Count all of them first"),
+        ("the person takes 2 > 1", "Write one item for each"),
+        ("the person takes 2 > 1", "Write them in a file"),
+        ("Show what was found", "Save the file at last"),
+        ("", "End the work then"),
+    ];
+    assert_eq!(seen, expected);
+}

@@ -45,6 +45,10 @@ const SHORT_LINES: usize = 120;
 const SETTINGS_BYTES: usize = 200;
 const SETTINGS_STRENGTH: u16 = 70;
 
+/// Lines from which a comment of a configuration stays apart, and its strength: a short one explains a key.
+const COMMENT_LINES: usize = 4;
+const COMMENT_STRENGTH: u16 = 30;
+
 /// An API operation says more than any single line of its description.
 const OPERATION_STRENGTH: u16 = 160;
 
@@ -367,32 +371,44 @@ fn without_comment_marks(line: &str) -> &str {
     line.trim_start_matches("<!--").trim_end_matches("-->").trim()
 }
 
-/// Joins the lines of a configuration: a key and its value mean little alone.
+/// Joins the lines of a configuration: a key and its value mean little alone. A long comment stays apart, so that keys
+/// are not buried in it.
 fn settings(text: &str, mut visit: impl FnMut(Passage<'_>)) {
     let mut together = String::new();
-    let mut at = 0;
-    let mut end = |together: &mut String, at: u32| {
-        let (heading, text, strength) = ("", together.as_str(), SETTINGS_STRENGTH);
+    let (mut at, mut was_comment) = (0, false);
+    let mut end = |together: &mut String, at: u32, is_comment: bool| {
+        let (heading, text) = ("", together.as_str());
+        let strength = if is_comment { COMMENT_STRENGTH } else { SETTINGS_STRENGTH };
         if text.len() >= LINE_BYTES_MIN {
             let spot = Spot { at, ..Spot::default() };
             visit(Passage { heading, text, strength, is_sample: false, spot });
         }
         together.clear();
     };
-    for line in text.lines() {
-        let bare = without_number(line).trim();
-        let is_elsewhere = line.starts_with(ANOTHER_PLACE);
-        if is_elsewhere || together.len() + bare.len() > SETTINGS_BYTES {
-            at += 1;
-            end(&mut together, at);
-            at += u32::from(is_elsewhere);
-        }
-        if !is_elsewhere && !bare.is_empty() {
-            together.push_str(if together.is_empty() { "" } else { " " });
-            together.push_str(bare);
+    // Trimming would remove the mark of another place.
+    let is_elsewhere = |line: &str| line.starts_with(ANOTHER_PLACE);
+    let bare = |line| if is_elsewhere(line) { line } else { without_number(line).trim() };
+    let lines: Vec<&str> = text.lines().map(bare).filter(|line| !line.is_empty()).collect();
+    let is_comment = |line: &str| line.starts_with('#') || line.starts_with("//");
+    for part in lines.chunk_by(|one, next| is_comment(one) == is_comment(next)) {
+        let is_long = is_comment(part[0]) && part.len() >= COMMENT_LINES;
+        let mut is_apart = is_long != std::mem::replace(&mut was_comment, is_long);
+        for line in part {
+            let is_moved = is_elsewhere(line);
+            if is_moved || is_apart || together.len() + line.len() > SETTINGS_BYTES {
+                at += 1;
+                // What ends where a comment begins or ends is of the other sort.
+                end(&mut together, at, is_long != is_apart);
+                at += u32::from(is_moved);
+            }
+            is_apart = false;
+            if !is_moved {
+                together.push_str(if together.is_empty() { "" } else { " " });
+                together.push_str(line);
+            }
         }
     }
-    end(&mut together, at + 1);
+    end(&mut together, at + 1, was_comment);
 }
 
 /// The front matter as one line, and the number of lines it takes.

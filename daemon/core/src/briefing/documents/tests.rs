@@ -8,6 +8,15 @@ fn the_lines_of_a_configuration_are_joined() {
     let mut seen = Vec::new();
     passages("docfx.json", text, |p| seen.push(p.text.to_owned()));
     assert_eq!(seen, ["{ \"build\": { \"dest\": \"_site\", \"src\": [\"api/**.yml\"] } }"]);
+    let rules = "# Depth of the lexer\ndepth: 4\n\n# States:\n# - open: begun by us\n# - done: it is tested\n# =====\nlexer: open\nparser: done\n";
+    let mut seen = Vec::new();
+    passages("a.yaml", rules, |p| seen.push((p.text.to_owned(), p.strength, p.spot.at)));
+    let expected = [
+        ("# Depth of the lexer depth: 4".to_owned(), 70, 1),
+        ("# States: # - open: begun by us # - done: it is tested # =====".to_owned(), 30, 2),
+        ("lexer: open parser: done".to_owned(), 70, 3),
+    ];
+    assert_eq!(seen, expected);
     let long: String = (0..60).map(|n| format!("key{n} = \"value {n}\"\n")).collect();
     let mut seen = Vec::new();
     passages("a.toml", &long, |p| seen.push(p.text.to_owned()));

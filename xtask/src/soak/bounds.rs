@@ -46,6 +46,10 @@ const MEDIAN: Bound = Bound { factor: 1.5, more: 1.0 };
 /// One percent wait for a commit, an index batch or the processor, on some days longer than on others.
 const P99: Bound = Bound { factor: 1.5, more: 5.0 };
 
+/// A search visits all matches of its words, up to a bound, and the last quarter has seven times as many as the first. A
+/// fresh daemon on an idle machine takes 4 ms with 21,000 items and 15 ms with 154,000.
+const SEARCH: Bound = Bound { factor: 3.5, more: 1.0 };
+
 /// Prints the tables and returns what is not flat.
 pub(super) fn judge(
     samples: &Samples,
@@ -94,10 +98,11 @@ fn response_times(times: &[(&'static str, Box<Times>)]) -> Vec<String> {
     let title = title.map(|column| format!("{column:>10}"));
     println!("    {:24} {}", "", title.join(" "));
     let mut findings = Vec::new();
-    for (percent, bound) in [(50, MEDIAN), (99, P99)] {
+    for (percent, bound) in [(50, &MEDIAN), (99, &P99)] {
         for (method, times) in times {
             let quarters = [0, 3].map(|quarter| Quarter::of((times, floor), quarter, percent));
             let [Some(first), Some(last)] = quarters else { continue };
+            let bound = if *method == "thread/search" { &SEARCH } else { bound };
             let most = bound.most(first.per_floor);
             let what = format!("{method} p{percent}");
             println!(

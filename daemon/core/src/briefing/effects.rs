@@ -67,6 +67,9 @@ pub(super) struct Effect {
     pub is_outdated: bool,
     /// Functions, types and headings that edits added, newest last.
     pub names: Vec<String>,
+    /// The same that edits removed, if none added them before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
 }
 
 impl Effects {
@@ -167,12 +170,27 @@ impl Effect {
         }
     }
 
-    fn name(&mut self, name: &str) {
-        self.names.retain(|known| known != name);
-        if self.names.len() >= NAMES_MAX {
-            self.names.remove(0);
+    /// Keeps the names that an edit newly declares, and those that it removes.
+    fn read_names(&mut self, edit: &FileEdit) {
+        let cut = |name| text::prefix(name, NAME_BYTES);
+        let names_in = |lines| names_in(&edit.path, lines).into_iter().map(cut).collect();
+        let (before, after): (Vec<&str>, Vec<&str>) =
+            (names_in(&edit.removed), names_in(&edit.added));
+        if edit.is_whole {
+            self.names.clear();
         }
-        self.names.push(text::prefix(name, NAME_BYTES).to_owned());
+        // What was added here and is removed may be the old place of what was moved.
+        for name in before.iter().filter(|name| !after.contains(name)) {
+            if !self.names.iter().any(|known| known == name) {
+                push_name(&mut self.removed, name);
+            }
+        }
+        self.removed.retain(|name| !after.contains(&name.as_str()));
+        // Names that were declared before are not new.
+        self.names.retain(|name| !before.contains(&name.as_str()));
+        for name in after.iter().filter(|name| !before.contains(name)) {
+            push_name(&mut self.names, name);
+        }
     }
 
     /// Reads the lines of an edit: keeps the names it newly declares and visits the added lines worth
@@ -187,16 +205,8 @@ impl Effect {
             let percent = if was.is_some() { REPLACED_PERCENT } else { 100 };
             visit(heading, was.unwrap_or(text), strength * percent / 100, spot);
         };
+        self.read_names(edit);
         let (path, added) = (edit.path.as_str(), edit.added.as_str());
-        // Names that were declared before are not new.
-        let before = names_in(path, &edit.removed);
-        if edit.is_whole {
-            self.names.clear();
-        }
-        self.names.retain(|name| !before.contains(&text::prefix(name, NAME_BYTES)));
-        for name in names_in(path, added).into_iter().filter(|name| !before.contains(name)) {
-            self.name(name);
-        }
         if documents::is_document(path) {
             // Lines written into a template are the content to come.
             let least = if is_template(path) { TEMPLATE_STRENGTH } else { 0 };
@@ -249,6 +259,14 @@ fn read_code(
         }
         visit(text, strength, Spot { at, ..Spot::default() });
     }
+}
+
+fn push_name(names: &mut Vec<String>, name: &str) {
+    names.retain(|known| known != name);
+    if names.len() >= NAMES_MAX {
+        names.remove(0);
+    }
+    names.push(name.to_owned());
 }
 
 /// The names that the lines of a file declare: headings and routes of a document, functions and types of
@@ -455,6 +473,16 @@ mod tests {
         let later = FileEdit { added: changed, removed, ..edit.clone() };
         effects.record((4, 1), &later).read(&later, |_, _, _, _| {});
         assert_eq!(effects.of("src/pool.rs").unwrap().names, ["close"]);
+        // `close` was added here.
+        for (added, removed, expected) in [
+            ("", "fn open() {\nfn close() {\n", &["open"][..]),
+            ("fn open(at: u8) {\n", "fn stop() {\n", &["stop"]),
+        ] {
+            let (added, removed) = (added.to_owned(), removed.to_owned());
+            let later = FileEdit { added, removed, ..edit.clone() };
+            effects.record((4, 1), &later).read(&later, |_, _, _, _| {});
+            assert_eq!(effects.of("src/pool.rs").unwrap().removed, expected);
+        }
         effects = Effects::default();
         effects.record((4, 1), &edit);
         for scratch in ["/tmp/probe.go", "C:/w/AppData/Local/Temp/x/spec.rs"] {

@@ -1,6 +1,7 @@
 //! Collects every quote that may appear in a view, with its weight.
 
 mod checks;
+mod corrections;
 mod files;
 mod listing;
 mod offers;
@@ -244,6 +245,7 @@ impl<'a> Builder<'a> {
         let ends: HashMap<u32, u64> = own.map(|line| (line.turn, line.seq)).collect();
         let pending = usize::from(self.briefing.pending_words().next().is_some());
         let later_requests = &self.briefing.requests;
+        let misunderstood = corrections::misunderstood(self.briefing);
         for line in self.briefing.reports.iter() {
             if requests::is_answered(later_requests, line) {
                 continue;
@@ -258,7 +260,9 @@ impl<'a> Builder<'a> {
                 who => format!("turn {}, {who} (#{})", line.turn, line.seq),
             };
             let age = newer + pending;
-            let weight = (age, requests::strength_of(line, age));
+            let percent =
+                if misunderstood.contains(&line.turn) { corrections::PERCENT } else { 100 };
+            let weight = (age, requests::strength_of(line, age) * percent / 100);
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
             self.label(group, &line.heading);
             self.place(line.spot);
@@ -288,6 +292,10 @@ impl<'a> Builder<'a> {
         let newest = self.briefing.remarks.iter().rev().take(NEWEST_REMARKS).last();
         let newest = newest.map_or(0, |line| line.seq);
         let is_current = kind == EvidenceKind::Template && self.is_template_current();
+        let misunderstood = match kind {
+            EvidenceKind::Document => corrections::misunderstood(self.briefing),
+            _ => Vec::new(),
+        };
         for line in lines {
             // A decision holds until another is written.
             let holds = kind == EvidenceKind::Added
@@ -310,6 +318,7 @@ impl<'a> Builder<'a> {
                 && !reported.contains(&line.turn);
             let percent = match () {
                 () if is_followed || is_reported => 25,
+                () if misunderstood.contains(&line.turn) => corrections::PERCENT,
                 () if is_all_said && self.briefing.is_answered_after(line.turn) => {
                     REPORTED_LATER_PERCENT
                 }

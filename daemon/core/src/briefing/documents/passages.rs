@@ -41,13 +41,19 @@ pub(in crate::briefing) const CODE_LINES: usize = 8;
 /// Maximum lines of a short configuration.
 const SHORT_LINES: usize = 120;
 
-/// Maximum bytes of configuration lines quoted together, their strength, and that of the comment before them.
+/// Maximum bytes of configuration lines quoted together, and their strength.
 const SETTINGS_BYTES: usize = 200;
 const SETTINGS_STRENGTH: u16 = 70;
-const HEAD_STRENGTH: u16 = 20;
+
+/// Lines from which a comment of a configuration stays apart, and its strength: a short one explains a key.
+const COMMENT_LINES: usize = 4;
+const COMMENT_STRENGTH: u16 = 30;
 
 /// An API operation says more than any single line of its description.
 const OPERATION_STRENGTH: u16 = 160;
+
+/// The level of a part of instructions, below those of all headings.
+const PART_LEVEL: usize = 8;
 
 /// Longer paragraphs are split.
 const PARAGRAPH_BYTES: usize = 400;
@@ -173,6 +179,9 @@ impl<'t> DocumentReader<'_, 't> {
         let line = without_comment_marks(line);
         let opens_tag = line.starts_with('<');
         let has_tags = self.is_marked_up && (opens_tag || !self.is_markdown);
+        if has_tags && self.reads_part(raw, line) {
+            return;
+        }
         let bare = has_tags.then(|| without_tags(line));
         let text = bare.as_deref().unwrap_or(line);
         if text.starts_with("```") {
@@ -232,6 +241,27 @@ impl<'t> DocumentReader<'_, 't> {
             () if self.is_marked_up && line.starts_with("<output>") => Some("</output>"),
             () => None,
         }
+    }
+
+    /// Whether a line of instructions only opens a part that is named by its purpose or condition, or ends such parts.
+    /// Parts are below all headings, and nested as they are indented.
+    fn reads_part(&mut self, raw: &'t str, line: &'t str) -> bool {
+        let level = PART_LEVEL + raw.len() - raw.trim_start().len();
+        let title = purpose_of(line);
+        let ends = line.starts_with("</") && self.titles.iter().any(|(outer, _)| *outer >= level);
+        if title.is_none() && !ends {
+            return false;
+        }
+        self.end(Some(raw));
+        if let Some(title) = title {
+            self.open(level, title);
+            return true;
+        }
+        self.titles.retain(|(outer, _)| *outer < level);
+        let title = self.titles.last().map_or("", |(_, title)| *title).to_owned();
+        // What follows is not the first below it.
+        (self.section, self.lead_in, self.parent) = (Above { title, from: u32::MAX }, None, None);
+        true
     }
 
     /// Continues elsewhere in the document, below `title`.
@@ -341,36 +371,45 @@ fn without_comment_marks(line: &str) -> &str {
     line.trim_start_matches("<!--").trim_end_matches("-->").trim()
 }
 
-/// Joins the lines of a configuration: a key and its value mean little alone.
+/// Joins the lines of a configuration: a key and its value mean little alone. The comment at its head and long ones stay
+/// apart, so that keys are not buried in them.
 fn settings(text: &str, mut visit: impl FnMut(Passage<'_>)) {
-    // The comment at the head of a file says what the file is; later ones belong to their settings.
-    let (mut together, mut is_head) = (String::new(), true);
-    let mut at = 0;
-    let mut end = |together: &mut String, is_head: bool, at: u32| {
+    let mut together = String::new();
+    let (mut at, mut was_comment) = (0, false);
+    let mut end = |together: &mut String, at: u32, is_comment: bool| {
         let (heading, text) = ("", together.as_str());
-        let strength = if is_head { HEAD_STRENGTH } else { SETTINGS_STRENGTH };
+        let strength = if is_comment { COMMENT_STRENGTH } else { SETTINGS_STRENGTH };
         if text.len() >= LINE_BYTES_MIN {
             let spot = Spot { at, ..Spot::default() };
             visit(Passage { heading, text, strength, is_sample: false, spot });
         }
         together.clear();
     };
-    for line in text.lines() {
-        let bare = without_number(line).trim();
-        let is_elsewhere = line.starts_with(ANOTHER_PLACE);
-        let ends_head = is_head && !bare.is_empty() && !bare.starts_with(['#', ';']);
-        if ends_head || is_elsewhere || together.len() + bare.len() > SETTINGS_BYTES {
-            at += 1;
-            end(&mut together, is_head, at);
-            at += u32::from(is_elsewhere);
-            is_head &= !ends_head;
-        }
-        if !is_elsewhere && !bare.is_empty() {
-            together.push_str(if together.is_empty() { "" } else { " " });
-            together.push_str(bare);
+    // Trimming would remove the mark of another place.
+    let is_elsewhere = |line: &str| line.starts_with(ANOTHER_PLACE);
+    let bare = |line| if is_elsewhere(line) { line } else { without_number(line).trim() };
+    let lines: Vec<&str> = text.lines().map(bare).filter(|line| !line.is_empty()).collect();
+    let is_comment = |line: &str| line.starts_with('#') || line.starts_with("//");
+    let parts = lines.chunk_by(|one, next| is_comment(one) == is_comment(next));
+    for (number, part) in parts.enumerate() {
+        let is_long = is_comment(part[0]) && (number == 0 || part.len() >= COMMENT_LINES);
+        let mut is_apart = is_long != std::mem::replace(&mut was_comment, is_long);
+        for line in part {
+            let is_moved = is_elsewhere(line);
+            if is_moved || is_apart || together.len() + line.len() > SETTINGS_BYTES {
+                at += 1;
+                // What ends where a comment begins or ends is of the other sort.
+                end(&mut together, at, is_long != is_apart);
+                at += u32::from(is_moved);
+            }
+            is_apart = false;
+            if !is_moved {
+                together.push_str(if together.is_empty() { "" } else { " " });
+                together.push_str(line);
+            }
         }
     }
-    end(&mut together, is_head, at + 1);
+    end(&mut together, at + 1, was_comment);
 }
 
 /// The front matter as one line, and the number of lines it takes.
@@ -391,6 +430,13 @@ fn front_matter(text: &str) -> (String, usize) {
         }
     }
     (front, count)
+}
+
+/// The purpose or the condition of a part of instructions: `<check if="…">`.
+fn purpose_of(line: &str) -> Option<&str> {
+    let tag = line.strip_prefix('<')?.strip_suffix('>').filter(|tag| !tag.ends_with('/'))?;
+    let values = [" if=\"", " goal=\""].iter().find_map(|name| tag.split_once(name));
+    values.filter(|_| !tag.contains("</"))?.1.split('"').next()
 }
 
 /// The text of a line without its tags.

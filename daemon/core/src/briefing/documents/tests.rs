@@ -8,6 +8,15 @@ fn the_lines_of_a_configuration_are_joined() {
     let mut seen = Vec::new();
     passages("docfx.json", text, |p| seen.push(p.text.to_owned()));
     assert_eq!(seen, ["{ \"build\": { \"dest\": \"_site\", \"src\": [\"api/**.yml\"] } }"]);
+    let rules = "limit: 9\n# Depth of the lexer\ndepth: 4\n\n# States:\n# - open: begun by us\n# - done: it is tested\n# =====\nlexer: open\nparser: done\n";
+    let mut seen = Vec::new();
+    passages("a.yaml", rules, |p| seen.push((p.text.to_owned(), p.strength, p.spot.at)));
+    let expected = [
+        ("limit: 9 # Depth of the lexer depth: 4".to_owned(), 70, 1),
+        ("# States: # - open: begun by us # - done: it is tested # =====".to_owned(), 30, 2),
+        ("lexer: open parser: done".to_owned(), 70, 3),
+    ];
+    assert_eq!(seen, expected);
     let long: String = (0..60).map(|n| format!("key{n} = \"value {n}\"\n")).collect();
     let mut seen = Vec::new();
     passages("a.toml", &long, |p| seen.push(p.text.to_owned()));
@@ -20,7 +29,7 @@ fn the_comment_before_the_first_setting_stands_apart() {
     let mut seen = Vec::new();
     passages("a.yaml", text, |p| seen.push((p.text.to_owned(), p.strength)));
     let expected = [
-        ("# Settings of the module # Written by the installer", 20),
+        ("# Settings of the module # Written by the installer", 30),
         ("language: Dutch # until May level: beginner", 70),
     ];
     assert_eq!(seen, expected.map(|(text, strength)| (text.to_owned(), strength)));
@@ -178,4 +187,22 @@ fn an_element_begins_a_passage() {
         passages(path, text, |p| seen.push(p.text.to_owned()));
         assert_eq!(seen, ["Speak French in all your answers", "and NEVER stop before the end"]);
     }
+}
+
+#[test]
+fn a_part_of_instructions_is_named_by_its_purpose_or_its_condition() {
+    let text = "<step n=\"4\" goal=\"Show what was found\">\n  <action>Count all of them first</action>\n  <check if=\"the person takes 2 > 1\">\n    <action>Write one item for each</action>\n    <action if=\"there are many\">Write them in a file</action>\n  </check>\n  <action>Save the file at last</action>\n</step>\n<action>End the work then</action>\n";
+    let mut seen = Vec::new();
+    passages("_flow/workflows/review/instructions.xml", text, |p| {
+        seen.push((p.heading.to_owned(), p.text.to_owned()));
+    });
+    let seen: Vec<(&str, &str)> = seen.iter().map(|(h, t)| (&**h, &**t)).collect();
+    let expected = [
+        ("Show what was found", "Count all of them first"),
+        ("the person takes 2 > 1", "Write one item for each"),
+        ("the person takes 2 > 1", "Write them in a file"),
+        ("Show what was found", "Save the file at last"),
+        ("", "End the work then"),
+    ];
+    assert_eq!(seen, expected);
 }

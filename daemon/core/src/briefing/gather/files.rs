@@ -9,6 +9,9 @@ use crate::paths;
 const NAMES: usize = 8;
 const NAMES_BYTES: usize = 200;
 
+/// A shorter name that was removed is mostly a word, or has namesakes.
+const REMOVED_BYTES_MIN: usize = 8;
+
 /// Maximum bytes of names for a file that the current turn edited at least this often.
 const OUTLINE_BYTES: usize = 400;
 const OUTLINE_EDITS: u32 = 5;
@@ -17,6 +20,12 @@ impl Builder<'_> {
     /// Omits the file hash in a small view.
     fn file_words<'t>(&self, words: &'t str) -> &'t str {
         words.split(", hash=").next().filter(|_| self.is_small()).unwrap_or(words)
+    }
+
+    /// Whether a report or the person says a name, so that it would be taken for one that is still there.
+    fn is_said(&self, name: &str) -> bool {
+        let mut said = self.briefing.reports.iter().chain(self.briefing.requests.iter());
+        name.len() >= REMOVED_BYTES_MIN && said.any(|line| line.text.contains(name))
     }
 
     pub(super) fn files(&mut self) {
@@ -56,6 +65,9 @@ impl Builder<'_> {
                 if !effect.is_deleted {
                     let verb = if effect.written_lines.is_some() { "holds" } else { "adds" };
                     text.push_str(&list_names(verb, &effect.names[first..], bytes));
+                    let removed = effect.removed.iter().filter(|name| self.is_said(name));
+                    let removed: Vec<String> = removed.cloned().collect();
+                    text.push_str(&list_names("removes", &removed, NAMES_BYTES));
                 }
             }
             text.push(')');

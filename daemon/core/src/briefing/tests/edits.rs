@@ -182,3 +182,16 @@ fn edits_after_the_newest_commit_and_the_last_check_are_named() {
         assert_eq!(text.contains(unchecked), !census_says.is_empty(), "{text}");
     }
 }
+
+#[test]
+fn a_removed_function_that_a_report_names_is_said_to_be_gone() {
+    let mut briefing = thread();
+    briefing.hold_words(20, "Done: `read_all_words` and its tests are there.");
+    briefing.begin_turn(21, "Make one function of them.", None);
+    let removed = "fn read_all_words(&self) {\nfn read_others(&self) {\n";
+    edits(&mut briefing, 22, "src/words.rs", "fn read_words(&self) {\n", removed);
+    let words = "edited".to_owned();
+    let files = vec![ChangedFile { path: "src/words.rs".to_owned(), words }];
+    let text = render(&briefing, &Extra { files, ..Extra::default() }, 4_000);
+    assert!(text.contains("; adds read_words; removes read_all_words)"), "{text}");
+}

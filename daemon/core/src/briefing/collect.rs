@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
 use super::checks::{self, Commands};
+use super::documents;
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
 use super::file_edit::FileEdit;
@@ -29,6 +30,7 @@ use crate::paths;
 use crate::rollout::output::TestCounts;
 use crate::rollout::shell::{self, Class, Joint};
 use crate::step::CommandOutcome;
+use crate::text;
 
 pub(super) use words::{THOUGHT, report_strength};
 
@@ -282,7 +284,7 @@ impl Briefing {
         effect.deleted_on = branch.filter(|_| edit.is_deleted);
         let added = &mut self.added;
         effect.read(edit, |heading, text, strength, spot| {
-            let text = lines::tidy(&text, None, 260);
+            let text = added_line(&edit.path, &text);
             let kind = (EvidenceKind::Added, strength);
             push_placed(added, at, kind, (&edit.path, heading), (text, spot));
         });
@@ -295,7 +297,7 @@ impl Briefing {
             return;
         }
         let removed: FxHashSet<String> =
-            edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
+            edit.removed.lines().map(|line| added_line(&edit.path, line)).collect();
         let distinctive = removed.iter().filter(|line| line.len() >= DISTINCTIVE_BYTES);
         let distinctive: Vec<Finder<'_>> = distinctive.map(Finder::new).collect();
         // A quotation may join several lines; if one of them was removed, the quotation is wrong.
@@ -426,6 +428,14 @@ fn push_placed(
     let line =
         Line { seq, turn, strength, group: group.to_owned(), heading, text, spot, is_cut: false };
     lines.push(line, kind.rule().bytes_max);
+}
+
+/// A line of a file as it is quoted. In code, `**` is no markup.
+fn added_line(path: &str, line: &str) -> String {
+    match documents::is_prose(path) {
+        true => lines::tidy(line, None, 260),
+        false => lines::cut(&text::one_line(line), 260).into_owned(),
+    }
 }
 
 /// The folder to display, if it is outside the thread's folder or a worktree in it.

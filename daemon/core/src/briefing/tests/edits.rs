@@ -195,3 +195,17 @@ fn a_removed_function_that_a_report_names_is_said_to_be_gone() {
     let text = render(&briefing, &Extra { files, ..Extra::default() }, 4_000);
     assert!(text.contains("; adds read_words; removes read_all_words)"), "{text}");
 }
+
+#[test]
+fn code_is_quoted_with_its_asterisks() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Pass the options on.", None);
+    briefing.record_edit(2, &edit_of("src/a.py", "def parse(text, **options):\n", ""));
+    briefing.record_edit(3, &edit_of("a.md", "- **Never** drop an option.\n", ""));
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains("def parse(text, **options):"), "{text}");
+    assert!(text.contains("- Never drop an option."), "{text}");
+    briefing.record_edit(4, &edit_of("src/a.py", "", "def parse(text, **options):\n"));
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(!text.contains("\n def parse(text, **options):"), "{text}");
+}

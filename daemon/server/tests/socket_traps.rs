@@ -364,3 +364,41 @@ async fn a_drain_has_a_time_limit() {
     assert_eq!(client.receive().await, None);
     assert_eq!(bench.running.load(Ordering::SeqCst), 0);
 }
+
+/// Sends a line and reads the answer as fast as it comes, which takes large pieces.
+fn round_trip(stream: &mut std::os::unix::net::UnixStream, line: &str) -> std::time::Duration {
+    use std::io::{Read as _, Write as _};
+    let began = std::time::Instant::now();
+    stream.write_all(line.as_bytes()).unwrap();
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        let count = stream.read(&mut piece).unwrap();
+        if count == 0 || piece[count - 1] == b'\n' {
+            return began.elapsed();
+        }
+    }
+}
+
+/// The socket looks for a hangup every half second, which is when a line that it left unread was found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_after_a_large_answer_does_not_wait_for_the_next_look() {
+    let (rig, _) = rig();
+    let socket = rig.socket.clone();
+    let trips = tokio::task::spawn_blocking(move || {
+        let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+        let call = |method: &str, params: &str| {
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\",\"params\":[{params}]}}\n"
+            )
+        };
+        let (big, echo) = (call("big", "4000000"), call("echo", "\"a\""));
+        let trip = |_| {
+            round_trip(&mut stream, &big);
+            round_trip(&mut stream, &echo)
+        };
+        (0..40).map(trip).collect::<Vec<_>>()
+    });
+    let late = trips.await.unwrap().into_iter().filter(|took| took.as_millis() >= 450).count();
+    // A busy machine may be late by itself.
+    assert!(late <= 2, "{late} of 40");
+}

@@ -175,7 +175,8 @@ impl Connection {
                 return End::PeerGone;
             }
             self.account(Vec::new());
-            if more {
+            // Writing may have made room for a line that is already here, of which no event would tell.
+            if more || self.takes_lines() {
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -257,6 +258,11 @@ impl Connection {
         self.out.has_room() && self.begun_bytes < HIGH_WATER_BYTES
     }
 
+    /// Whether a line that was read may be taken.
+    fn takes_lines(&self) -> bool {
+        !self.starved && self.has_room() && self.in_flight.available_permits() > 0
+    }
+
     /// Updates the ledger: bytes held, since when the client stalls, and whether it may be evicted.
     fn account(&mut self, rooms: Vec<Room>) {
         // While we do not read, the line is not late.
@@ -286,7 +292,7 @@ impl Connection {
     /// Starts as many complete lines as there is room for; returns whether lines are left for another turn.
     fn take_lines(&mut self) -> bool {
         for _ in 0..LINES_PER_TURN {
-            if self.starved || !self.has_room() || self.in_flight.available_permits() == 0 {
+            if !self.takes_lines() {
                 return false;
             }
             let Some(frame) = self.decoder.next_frame() else {

@@ -30,6 +30,7 @@ impl IngestEvents for Deaf {
     fn file_stored(&self, _: &str) {}
     fn thread_updated(&self, _: &ThreadUpdated) {}
     fn warning(&self, _: &IngestWarning) {}
+    fn files_gone(&self) {}
     fn store_rebuilt(&self, _: &Path) {}
 }
 

@@ -271,6 +271,21 @@ async fn a_compressed_session_takes_the_place_of_the_plain_one() {
 }
 
 #[tokio::test]
+async fn words_of_a_deleted_session_leave_the_index_unless_the_archive_has_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = alpha().write(home.path());
+    let mut other = Rollout::new(&id(2), Path::new("/home/dev/beta"));
+    other.message("user", "Write the printer.");
+    other.write(home.path());
+    let config = "[archive]\nenabled = false\n";
+    let (_daemon, mut client) = Daemon::with_client(home, config).await;
+    indexed(&mut client, 5).await;
+    fs::remove_file(path).unwrap();
+    let gone = async { while client.status().await.search.items != 1 {} };
+    soon("the index has only the other session", gone).await;
+}
+
+#[tokio::test]
 async fn items_are_listed_from_a_line_or_from_the_end() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(&id(1), Path::new("/home/dev/alpha"));

@@ -48,6 +48,8 @@ pub trait IngestEvents: Send + Sync {
     /// A file has new data in the store, or reappeared, even if it is not its thread's current file: the current
     /// file may change without another event.
     fn file_stored(&self, path: &str);
+    /// Files have disappeared.
+    fn files_gone(&self);
     /// A thread has new lines in the store.
     fn thread_updated(&self, update: &ThreadUpdated);
     fn warning(&self, warning: &IngestWarning);

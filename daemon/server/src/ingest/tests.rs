@@ -41,6 +41,7 @@ impl IngestEvents for NoEvents {
     fn file_stored(&self, _: &str) {}
     fn thread_updated(&self, _: &ThreadUpdated) {}
     fn warning(&self, _: &IngestWarning) {}
+    fn files_gone(&self) {}
     fn store_rebuilt(&self, _: &Path) {}
 }
 

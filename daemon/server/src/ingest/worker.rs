@@ -363,8 +363,9 @@ impl Worker {
         let at_ms = gone.then(|| (self.shared.now_ms)());
         self.shared.projection.mark_gone(paths, at_ms).await?;
         self.shared.folds.clear();
-        if !gone {
-            paths.iter().for_each(|path| self.shared.events.file_stored(path));
+        match gone {
+            true => self.shared.events.files_gone(),
+            false => paths.iter().for_each(|path| self.shared.events.file_stored(path)),
         }
         let mut entries = self.shared.catalogue.lock();
         for path in paths {

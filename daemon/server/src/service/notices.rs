@@ -24,6 +24,11 @@ impl IngestEvents for Notices {
         self.archive.hint(path);
     }
 
+    fn files_gone(&self) {
+        // What the archive does not have leaves the index.
+        self.index.hint_all();
+    }
+
     fn thread_updated(&self, update: &ThreadUpdated) {
         let data = json!({
             "thread_id": update.thread_id,

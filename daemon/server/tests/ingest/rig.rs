@@ -44,6 +44,8 @@ impl IngestEvents for Recorder {
         self.warnings.lock().unwrap().push(warning.kind);
     }
 
+    fn files_gone(&self) {}
+
     fn store_rebuilt(&self, moved_to: &Path) {
         self.rebuilt.lock().unwrap().push(moved_to.to_owned());
     }

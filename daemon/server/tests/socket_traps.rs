@@ -368,7 +368,7 @@ async fn a_drain_has_a_time_limit() {
 /// Sends a line and reads the answer as fast as it comes, which takes large pieces.
 fn round_trip(stream: &mut std::os::unix::net::UnixStream, line: &str) -> std::time::Duration {
     use std::io::{Read as _, Write as _};
-    let began = std::time::Instant::now();
+    let began = tokio::time::Instant::now();
     stream.write_all(line.as_bytes()).unwrap();
     let mut piece = vec![0; 1 << 20];
     loop {

@@ -15,12 +15,13 @@ const LIST_BYTES_MAX: usize = 16 * 1024;
 /// Maximum bytes of an item read to judge it.
 const ITEM_HEAD_BYTES: usize = 256;
 
-/// A line of a YAML list, also in a diff. An item with a space or a colon is a sentence or a mapping.
+/// A line of a YAML list, also in a diff. A bare item with a space is a sentence or a mapping, and passed over.
 static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?-u)^[+-]?[ \t]{0,32}-[ \t]{1,8}",
-        r#"(?:"(?P<double>[^"\\\r\n]*)"|'(?P<single>[^'\r\n]*)'|(?P<bare>[^ \t\r\n:"'#]+))"#,
-        r"[ \t]*(?:#[^\n]*)?\r?(?:\n|$)",
+        r#"(?:"(?P<double>[^"\\\r\n]*)"|'(?P<single>[^'\r\n]*)'|(?P<bare>[^ \t\r\n"'#][^ \t\r\n]*))"#,
+        r"(?:[ \t]+#[^\n]*)?[ \t]*\r?(?:\n|$)",
+        r"|^[+-]?[ \t]{0,32}-[ \t][^\n]*(?:\n|$)",
     ))
     .ok()
 });

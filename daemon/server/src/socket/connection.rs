@@ -170,13 +170,13 @@ impl Connection {
             return end;
         }
         loop {
-            let more = self.take_lines();
+            self.take_lines();
             if self.out.write(stream).is_err() {
                 return End::PeerGone;
             }
             self.account(Vec::new());
-            // Writing may have made room for a line that is already here, of which no event would tell.
-            if more || self.takes_lines() {
+            // A turn is over, or writing made room for a line that is already here: no event would tell of it.
+            if self.takes_lines() {
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -289,15 +289,15 @@ impl Connection {
         }
     }
 
-    /// Starts as many complete lines as there is room for; returns whether lines are left for another turn.
-    fn take_lines(&mut self) -> bool {
+    /// Starts as many complete lines as there is room for, at most those of a turn.
+    fn take_lines(&mut self) {
         for _ in 0..LINES_PER_TURN {
             if !self.takes_lines() {
-                return false;
+                return;
             }
             let Some(frame) = self.decoder.next_frame() else {
                 self.starved = true;
-                return false;
+                return;
             };
             let line_bytes = length(&frame);
             let outcome = take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input);
@@ -305,7 +305,6 @@ impl Connection {
             self.line_since = None;
             self.put(outcome, line_bytes);
         }
-        true
     }
 
     fn put(&mut self, outcome: Outcome, line_bytes: usize) {

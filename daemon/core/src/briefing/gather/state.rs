@@ -28,6 +28,9 @@ const LOG_SHOWN: usize = 5;
 /// A view of at least this many tokens always names the branch.
 const BRANCH_TOKENS: u64 = 1_000;
 
+/// Bytes by which an item of a task list is recognized.
+const ITEM_BYTES: usize = 120;
+
 /// A view of at least this many tokens always lists the next tasks.
 const TASKS_TOKENS: u64 = 1_500;
 const TASKS_NEXT: u16 = 3;
@@ -184,7 +187,10 @@ impl<'a> Builder<'a> {
             counts.is_fixed = open > 0 && has_room;
         }
         self.candidates.retain(|quote| {
-            let is_item = |task: &&TaskItem| quote.text.ends_with(task.text.as_str());
+            let (_, words) = quote.text.split_once("] ").unwrap_or_default();
+            // Both are cut, at different lengths.
+            let is_item =
+                |task: &&TaskItem| words.starts_with(text::prefix(&task.text, ITEM_BYTES));
             quote.kind != EvidenceKind::Added || quote.group != path || !tasks.iter().any(is_item)
         });
         let mut ahead = 0;

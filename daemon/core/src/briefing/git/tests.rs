@@ -94,6 +94,7 @@ fn after_a_checkout_of_another_commit_the_newest_of_a_log_is_not_claimed() {
     for (command, printed, is_claimed) in [
         ("git checkout -b docs origin/main", "Switched to a new branch 'docs'", false),
         ("git checkout main", "Switched to branch 'main'", false),
+        ("git checkout -f next", "Switched to branch 'next'", false),
         ("git switch -c docs", "Switched to a new branch 'docs'", true),
         ("git checkout main", "Already on 'main'", true),
         ("git checkout src/a.rs", "Updated 1 path from the index", true),

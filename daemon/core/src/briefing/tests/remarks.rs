@@ -48,8 +48,12 @@ fn remarks_of_a_turn_that_a_later_report_may_cover_weigh_less_than_those_of_the_
 fn items_left_out_of_a_task_list_are_marked_and_stand_only_there() {
     let mut briefing = Briefing::default();
     briefing.begin_turn(1, "Write the tasks.", None);
-    let item =
-        |n| format!("- [ ] T{n:03} write part {n} of the lexer and its tests in src/part{n}.rs\n");
+    let item = |n| {
+        format!(
+            "- [ ] T{n:03} write part {n} of the lexer and its tests in src/part{n}.rs{}\n",
+            ", with words".repeat(18)
+        )
+    };
     let list: String = (1..=90).map(item).collect();
     briefing.record_edit(2, &edit_of("tasks.md", &list, ""));
     let text = render(&briefing, &Extra::default(), 1_500);

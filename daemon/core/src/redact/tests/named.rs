@@ -100,6 +100,7 @@ fn a_list_below_a_secret_name_is_hidden() {
         r#"let secrets = ["«{an:32}»"];"#,
         r#"{"password": ["«{an:20}»"]}"#,
         "passwords:\n  - «hunter22»\n  - \"«letmein»\"  # old\n  - 'x: y'\nport: 1\n",
+        "passwords:\n  - two words\n  - «hunter:22#b» # old\n",
         "+api_keys:\r\n+- «{an:32}»\r\n+- «{an:24}»\r\n",
         r#"{"content":"tokens:\n  - «{an:32}»\n"}"#,
     ]);

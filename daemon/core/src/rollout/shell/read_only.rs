@@ -69,14 +69,20 @@ fn git_looks(arguments: &[&str]) -> bool {
 fn gh_looks(arguments: &[&str]) -> bool {
     match arguments {
         ["api", options @ ..] => {
-            let sends = |option: &&str| {
-                ["-f", "-F", "--field", "--raw-field", "--input"].contains(option)
-                    || option.starts_with("--input=")
+            const SENDING: [&str; 5] = ["-f", "-F", "--field", "--raw-field", "--input"];
+            let method = |option: &str, next: Option<&&str>| match option {
+                "-X" | "--method" => next.map(|method| (*method).to_owned()),
+                _ => option
+                    .strip_prefix("--method=")
+                    .or_else(|| option.strip_prefix("-X"))
+                    .map(str::to_owned),
             };
-            let method = |pair: &[&str]| ["-X", "--method"].contains(&pair[0]) && pair[1] != "GET";
-            !options.iter().any(sends)
-                && !options.windows(2).any(method)
-                && !options.iter().any(|o| o.starts_with("-X") && o.len() > 2 && *o != "-XGET")
+            let sends = |(at, option): (usize, &&str)| {
+                SENDING.iter().any(|sending| option.starts_with(sending))
+                    || method(option, options.get(at + 1))
+                        .is_some_and(|method| !method.eq_ignore_ascii_case("get"))
+            };
+            !options.iter().enumerate().any(sends)
         }
         [_, verb, ..] => ["view", "list", "status", "diff", "checks"].contains(verb),
         _ => false,
@@ -120,6 +126,8 @@ mod tests {
             "gh pr create --fill",
             "gh api -X PUT repos/o/r/branches/main/protection --input p.json",
             "gh api -XDELETE repos/o/r",
+            "gh api --method=DELETE repos/o/r",
+            "gh api repos/o/r/issues --field=title=x",
             "gh api repos/o/r/issues -f title=x",
             "for file in a.md b.md; do rm $file; done",
             "",

@@ -304,16 +304,8 @@ impl Indexer {
             index.drop_file(&row.path).await?;
             return Ok(fresh);
         }
-        for at in 0..work.lost.len() {
-            let lost = &work.lost[at];
-            if known.is_none()
-                && lost.thread_id == fresh.thread_id
-                && self.is_continued(row, lost).await?
-            {
-                index.move_file(&lost.path, &row.path).await?;
-                known = Some(work.lost.swap_remove(at));
-                break;
-            }
+        if known.is_none() {
+            known = self.moved(index, row, work).await?;
         }
         let Some(known) = known else { return Ok(fresh) };
         let resumed = resume_cursor(&known, fresh);
@@ -322,6 +314,25 @@ impl Indexer {
             index.commit(&[IndexPart { file: resumed.clone(), items: Vec::new() }]).await?;
         }
         Ok(resumed)
+    }
+
+    /// Gives a lost file of the same thread and lines the path of this one.
+    async fn moved(
+        &self,
+        index: &SearchIndex,
+        row: &FileRow,
+        work: &mut Work,
+    ) -> Result<Option<IndexedFile>, StoreError> {
+        for at in 0..work.lost.len() {
+            let lost = &work.lost[at];
+            if row.thread_id.as_deref().unwrap_or_default() == lost.thread_id
+                && self.is_continued(row, lost).await?
+            {
+                index.move_file(&lost.path, &row.path).await?;
+                return Ok(Some(work.lost.swap_remove(at)));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether the file still has the last indexed line.

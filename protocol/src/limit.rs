@@ -24,7 +24,7 @@ pub const FRAME_HEAD_BYTES: usize = 4 * 1024;
 /// Chosen: the depth at which a local socket's throughput was measured in 2026-11 (150 k requests a second).
 pub const INFLIGHT_PER_CONNECTION_MAX: usize = 64;
 /// Bytes of unfinished messages, requests in flight and unread answers that all connections hold together; above
-/// it, the connection that holds most is answered `server_busy` and closed.
+/// it, connections that do not read, and then those that hold most, are answered `server_busy` and closed.
 ///
 /// # Source
 /// Measured: two of the largest frames, with which a daemon under a hundred clients that never read stays

@@ -12,8 +12,8 @@
 //! 2. `catch_up` opens the file ([`crate::transcript`]), and `identity` checks whether the part already read is
 //!    unchanged. If it changed, a new *generation* starts from nothing. `folding` folds the lines, on top of
 //!    another transcript if the file continues one.
-//! 3. Every few MiB, the folded data (rows, fold, cursor, and the host's view of touched files from `observe`)
-//!    goes into a `batch`, small files together, and `commit` stores it in one transaction.
+//! 3. Every few MiB, the folded data (rows, fold, cursor, and the host's view of touched files from
+//!    `touched_files`) goes into a `batch`, small files together, and `commit` stores it in one transaction.
 //!
 //! *At a start* the catalogue is filled from the store and then by a listing. A request for one thread before that
 //! uses the store's rows: its files are read before fifty thousand others are listed.

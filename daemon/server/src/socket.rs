@@ -47,7 +47,7 @@ pub struct Bounds {
     pub large: &'static [&'static str],
     /// Maximum time from the first byte of a message to its last.
     pub frame_timeout: Duration,
-    /// Maximum time in which a client with pending output reads nothing.
+    /// Maximum time in which a client with pending output takes too little of it to count as reading.
     pub write_timeout: Duration,
     /// Maximum time for requests in flight when the daemon stops.
     pub drain: Duration,

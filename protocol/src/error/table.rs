@@ -76,7 +76,7 @@ error_kinds! {
     OversizedRequest = -32007 "oversized_request" Never Some("name the thread instead of sending its items");
     /// The answer would be longer than a frame may be.
     OversizedResponse = -32008 "oversized_response" Never Some("ask for a smaller page");
-    /// Too many connections; or this one held the most bytes, was idle the longest, or did not complete a message in time.
+    /// Too many connections; or this one was idle the longest, did not complete a message in time, or was closed because all together held too many bytes.
     ServerBusy = -32009 "server_busy" Backoff Some("close unused connections");
 
     /// The two ends have no protocol revision in common.

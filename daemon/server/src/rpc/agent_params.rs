@@ -34,7 +34,8 @@ enum Field {
     Only(&'static str),
     /// No items: an agent must not put items into its own prompt in the daemon's name.
     NoItems,
-    /// An event of a watcher that at most has the agent's own session compacted.
+    /// An event of the agent's own session (the end of a turn, the middle of one, the end of a compaction) that at
+    /// most has it compacted.
     TurnEnd,
 }
 

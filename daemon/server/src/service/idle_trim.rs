@@ -7,7 +7,7 @@
 //! reload, database pages and free heap, and waits; if no work starts within `FORGET`, it also drops the cached
 //! folds, which would delay an agent that pauses between two turns.
 //!
-//! So an idle daemon has no wakeups, and a busy one releases nothing.
+//! So this costs an idle daemon no wakeups, and a busy one releases nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

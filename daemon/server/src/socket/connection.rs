@@ -8,9 +8,9 @@
 //! no line read), calls in flight (a permit must be free before a line is taken), the undecoded input (a chunk is
 //! read only when it holds no complete line). Calls that were started run to their end, whether their answers are
 //! read or not: a half-done one would hold its resources (one of the two store connections) from every other
-//! client. So a client that does not read is no longer read from, and is closed after it has taken nothing for the
-//! write timeout; one that does not complete a message is closed after the frame timeout. All clients together
-//! have their own bound (`held`): above it, the connection that holds the most is closed.
+//! client. So a client that does not read is no longer read from, and is closed after it has taken too little
+//! (`outgoing`) for the write timeout; one that does not complete a message is closed after the frame timeout. All
+//! clients together have their own bound (`held`), which says who is closed above it.
 //!
 //! Input ends by the client's end of file, the daemon's drain, or eviction. Calls in flight are then finished and
 //! their answers written (a client may close its sending half and still read), unless the peer is gone altogether,
@@ -78,7 +78,7 @@ pub(super) enum End {
     WriteTimeout,
     /// Closed for a newcomer.
     Evicted,
-    /// It held the most of the bytes of all clients.
+    /// All clients together held too many bytes, and it was the first to be closed.
     Overfull,
     /// It did not complete a message.
     HalfSent,

@@ -3,9 +3,9 @@
 //! # Theory of operation
 //! A bound per connection is not enough: many connections at their own bound exceed a machine's memory. So one
 //! ledger counts the bytes held for all of them: incomplete frames, requests in progress, and answers from their
-//! creation until the socket takes them. Above the common bound, the connection that holds the most, of those that
-//! do not read, is closed; its bytes count as released from then on, so that one heavy client never costs a second
-//! one its place.
+//! creation until the socket takes them. Above the common bound, connections are closed: those that have stalled
+//! first, then those not known to read, and of these the one that holds the most. Its bytes count as released from
+//! then on, so that one heavy client never costs a second one its place.
 //!
 //! An answer that may be large waits for a [`Room`] *before* it is made: few are made at once, none for a
 //! connection that has not read its last one, and none while the ledger is full. A request for a page waits only

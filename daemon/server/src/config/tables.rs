@@ -144,7 +144,7 @@ table! {
 
 table! { "server" Server {
     connections_max: usize = CONNECTIONS_MAX, 1..=65_536;
-    /// How long a client may leave an answer unread.
+    /// In which a client must take 64 KiB of what waits for it, or all of it.
     write_timeout_ms: u64 = 30_000, 10..=3_600_000;
     /// How long requests in flight may take when the daemon stops.
     drain_ms: u64 = 5_000, 0..=60_000;

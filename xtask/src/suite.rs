@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use crate::stopwatch::Stopwatch;
 use crate::{place, process};
 
-/// Maximum exposure of the service by `systemd-analyze security`, in hundredths.
+/// Maximum exposure of the service by `systemd-analyze security`, out of 100; it prints a tenth of that.
 const EXPOSURE_MAX: u32 = 25;
 
 /// Duration of the soak step.

@@ -24,7 +24,7 @@ pub use crate::rollout::contextual::VIEW_HEADER as HEADER;
 pub const DEFAULT_TOKENS: u64 = 4_000;
 
 /// Default budget of the view that replaces `tokens_before`: a quarter of them, within bounds. A history that
-/// begins with a view (`is_compacted`) is already dense; a quarter each time would shrink it to nothing.
+/// was compacted before (`is_compacted`) is already dense; a quarter each time would shrink it to nothing.
 pub fn default_tokens(tokens_before: u64, is_compacted: bool) -> u64 {
     let share = if is_compacted { 1 } else { 4 };
     (tokens_before / share).clamp(512, DEFAULT_TOKENS)

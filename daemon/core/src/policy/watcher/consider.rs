@@ -46,6 +46,9 @@ impl Run<'_, '_> {
         };
         match (decision.action, policy.mode) {
             (PolicyAction::Wait, _) | (_, Mode::Off) => {}
+            // Not every client that compacts in the middle of a turn can show a text: the turn's end tells.
+            (_, Mode::Tag | Mode::Suggest)
+                if self.compact_only && situation.point == Point::MidTurn => {}
             (_, Mode::Tag | Mode::Suggest) => self.notify(&situation, &decision),
             (PolicyAction::Judge, Mode::Auto) => {
                 self.state.asked += 1;

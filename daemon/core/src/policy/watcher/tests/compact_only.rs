@@ -67,7 +67,9 @@ fn in_the_middle_of_a_turn_it_is_asked_only_with_the_setting() {
     assert_eq!(run(&policy, vec![steps(&none), steps(&commit), made.clone()]).0, ["compact"]);
     assert_eq!(run(&policy, vec![steps(&full), made]).0, ["compact"]);
     policy.mode = Mode::Suggest;
-    assert_eq!(run(&policy, vec![steps(&commit), steps(&commit)]).0, ["notify"]);
+    let end = Event::TurnSeen(Situation { point: Point::TurnEnd, ..commit.clone() });
+    assert_eq!(run(&policy, vec![steps(&commit), end]).0, ["notify"], "once, at the turn's end");
+    assert_eq!(run(&policy, vec![steps(&commit)]).0, [""; 0]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Command, is_file};
 
-/// Programs, and words of the shell's grammar, that are read-only with any arguments.
+/// Programs, and words of the shell's grammar, that are read-only unless [`writes`] says otherwise.
 const PROGRAMS: [&str; 39] = [
     "cat", "head", "tail", "nl", "less", "wc", "ls", "cd", "pwd", "rg", "grep", "find", "tree",
     "stat", "echo", "printf", "fd", "sort", "uniq", "file", "which", "type", "awk", "jq", "diff",
@@ -10,7 +10,7 @@ const PROGRAMS: [&str; 39] = [
     "for", "done", "fi",
 ];
 
-/// Subcommands of git that are read-only with any arguments.
+/// Subcommands of git that are read-only unless they are given `--output`.
 const GIT_VERBS: [&str; 14] = [
     "status",
     "diff",
@@ -35,7 +35,11 @@ const GIT_LISTS: [&str; 4] = ["branch", "remote", "tag", "worktree"];
 /// matter later.
 pub fn is_read_only(command: &Command) -> bool {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-    let looks = match words.as_slice() {
+    looks(&words) && !command.written.iter().any(|path| is_file(path))
+}
+
+fn looks(words: &[&str]) -> bool {
+    match words {
         ["sed", arguments @ ..] => {
             !arguments.iter().any(|a| a.starts_with("-i") || *a == "--in-place")
         }
@@ -43,10 +47,39 @@ pub fn is_read_only(command: &Command) -> bool {
         [_, arguments @ ..] if arguments.contains(&"--help") => true,
         ["git", arguments @ ..] => git_looks(arguments),
         ["gh", arguments @ ..] => gh_looks(arguments),
-        [program, ..] => PROGRAMS.contains(program),
+        [program, arguments @ ..] => PROGRAMS.contains(program) && !writes(program, arguments),
         [] => false,
+    }
+}
+
+/// Whether a program that usually only looks is told to write, to delete, or to run one that does.
+fn writes(program: &str, arguments: &[&str]) -> bool {
+    let runs = |options: &[&str]| {
+        let mut parts = arguments.split(|argument| options.contains(argument)).skip(1);
+        parts.any(|run| !looks(run.split(|end| matches!(*end, ";" | "+")).next().unwrap_or(run)))
     };
-    looks && !command.written.iter().any(|path| is_file(path))
+    match program {
+        "find" => {
+            const WRITES: [&str; 4] = ["-delete", "-fprint", "-fprintf", "-fls"];
+            arguments.iter().any(|argument| WRITES.contains(argument))
+                || runs(&["-exec", "-execdir", "-ok", "-okdir"])
+        }
+        "fd" => runs(&["-x", "-X", "--exec", "--exec-batch"]),
+        "sort" | "tree" => {
+            let is_output = |a: &&str| a.starts_with("-o") || a.starts_with("--output");
+            arguments.iter().any(is_output)
+        }
+        "date" => arguments.iter().any(|a| *a == "-s" || a.starts_with("--set")),
+        // `print > "file"`, not `$1 > 5`.
+        "awk" => arguments.iter().any(|program| {
+            program.contains("system(")
+                || program.split("print").skip(1).any(|statement| {
+                    let printed = statement.split([';', '}', '\n']).next().unwrap_or_default();
+                    printed.contains('>') && !printed.contains('(')
+                })
+        }),
+        _ => false,
+    }
 }
 
 fn git_looks(arguments: &[&str]) -> bool {
@@ -62,7 +95,8 @@ fn git_looks(arguments: &[&str]) -> bool {
             o.starts_with("--show") || matches!(*o, "-v" | "-vv" | "-a" | "-r" | "--list" | "--all")
         }),
     };
-    GIT_VERBS.contains(verb) || GIT_LISTS.contains(verb) && is_list()
+    GIT_VERBS.contains(verb) && !rest.iter().any(|option| option.starts_with("--output"))
+        || GIT_LISTS.contains(verb) && is_list()
 }
 
 /// Whether GitHub's client only asks. An API call with fields is a POST.
@@ -110,12 +144,21 @@ mod tests {
             "git ls-tree -r HEAD | rg plan; git merge-base main HEAD",
             "if [ -f a.md ]; then sed -n 1,20p a.md; fi",
             "for file in a.md b.md; do git show HEAD:$file | head -3; done",
+            r"find . -name '*.rs' -exec grep -l fold {} \; && fd -e rs -x wc -l",
+            "awk '$3 > 5 { print $1 }' a.txt | sort -rn -k 2",
         ] {
             assert!(looks(script), "{script}");
         }
         for script in [
             "sed -i 's/a/b/' conf.toml",
             "git branch -D old",
+            "find . -name '*.orig' -delete",
+            r"find . -name '*.orig' -exec rm {} \;",
+            "find . -type f -exec sed -i s/a/b/ {} +",
+            "fd -e orig -x rm",
+            "sort -o names.txt names.txt",
+            "git diff --output=all.patch",
+            r#"awk '{ print $1 > "names.txt" }' a.txt"#,
             "gh repo create --help-me",
             "git branch new",
             "git tag v1",

@@ -47,7 +47,6 @@ pub struct Checkpoint {
     pub errors: VecDeque<Failure>,
     /// The agent's last messages, newest last.
     pub notes: VecDeque<Note>,
-    #[serde(default)]
     pub briefing: Briefing,
     pub calls: u64,
     /// Compactions by the agent.
@@ -58,7 +57,6 @@ pub struct Checkpoint {
 pub struct Failure {
     pub seq: u64,
     /// Tokens that line takes; 0 unknown.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
     pub what: String,
     /// The most informative lines.
@@ -102,10 +100,6 @@ impl Checkpoint {
         let text = crate::text::cut_middle(text.trim(), limits::NOTE_BYTES).into_owned();
         self.notes.push_back(Note { seq, text });
     }
-}
-
-fn is_zero(tokens: &u64) -> bool {
-    *tokens == 0
 }
 
 #[cfg(test)]

@@ -109,17 +109,22 @@ impl FromStr for Digest128 {
     }
 }
 
+/// Hex digits in a readable format, else 16 bytes.
 impl Serialize for Digest128 {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Written for every index row, so it avoids the formatting machinery.
-        let mut hex = String::with_capacity(32);
-        self.0.to_be_bytes().iter().for_each(|byte| push_hex(&mut hex, *byte));
-        serializer.serialize_str(&hex)
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => self.0.to_be_bytes().serialize(serializer),
+        }
     }
 }
 
 impl<'de> Deserialize<'de> for Digest128 {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return <[u8; 16]>::deserialize(deserializer)
+                .map(|bytes| Self(u128::from_be_bytes(bytes)));
+        }
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
     }
@@ -147,6 +152,9 @@ mod tests {
         assert!("+2345678901234567890123456789012".parse::<Digest128>().is_err());
         let json = serde_json::to_string(&whole).unwrap();
         assert_eq!(serde_json::from_str::<Digest128>(&json).unwrap(), whole);
+        let bytes = postcard::to_allocvec(&whole).unwrap();
+        assert_eq!(bytes, whole.0.to_be_bytes());
+        assert_eq!(postcard::from_bytes::<Digest128>(&bytes).unwrap(), whole);
     }
 
     #[test]

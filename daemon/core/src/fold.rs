@@ -63,26 +63,22 @@ pub enum FoldError {
     },
     /// Not the bytes of a saved fold.
     #[error("fold cannot be saved or read: {0}")]
-    Broken(#[from] serde_json::Error),
+    Broken(#[from] postcard::Error),
 }
 
 /// The state after some lines of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fold {
+    /// First, so that the bytes of another version are recognized by it.
     version: u32,
     next_seq: u64,
     head: ThreadHead,
-    #[serde(default)]
     title_by: TitleBy,
-    #[serde(default)]
     stepper: Stepper,
-    #[serde(default)]
     shown_settings: ShownSettings,
     visible: Visible,
     meter: Meter,
-    #[serde(default)]
     bill: CompactionCosts,
-    #[serde(default)]
     failures: Failures,
     checkpoint: Checkpoint,
     reducer: Reducer,
@@ -92,16 +88,10 @@ pub struct Fold {
 /// Initial capacity when saving. Most saved folds fit, which avoids copies while growing.
 const SAVED_BYTES: usize = 64 * 1_024;
 
-/// The version alone, to distinguish another version from a broken fold.
-#[derive(Deserialize)]
-struct Version {
-    version: u32,
-}
-
 impl Fold {
     /// Version of the saved form. Raise it with every change of what is folded or how: folds of other
     /// versions are folded again from the start.
-    pub const VERSION: u32 = 39;
+    pub const VERSION: u32 = 40;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -273,10 +263,9 @@ impl Fold {
     /// Serializes the state; [`Fold::load`] restores an equal one.
     ///
     /// # Errors
-    /// A part of the state cannot be represented in JSON: a bug in this program. Save nothing then.
+    /// A part of the state cannot be represented in this form: a bug in this program. Save nothing then.
     pub fn save(&self) -> Result<Vec<u8>, FoldError> {
-        let mut bytes = Vec::with_capacity(SAVED_BYTES);
-        serde_json::to_writer(&mut bytes, self)?;
+        let mut bytes = postcard::to_extend(self, Vec::with_capacity(SAVED_BYTES))?;
         // Many saved folds may wait for a batched write.
         bytes.shrink_to_fit();
         Ok(bytes)
@@ -287,11 +276,11 @@ impl Fold {
     /// # Errors
     /// The bytes have another version, or are no saved state.
     pub fn load(bytes: &[u8]) -> Result<Self, FoldError> {
-        let found = serde_json::from_slice::<Version>(bytes)?.version;
+        let (found, _) = postcard::take_from_bytes::<u32>(bytes)?;
         if found != Self::VERSION {
             return Err(FoldError::Version { found, expected: Self::VERSION });
         }
-        Ok(serde_json::from_slice(bytes)?)
+        Ok(postcard::from_bytes(bytes)?)
     }
 
     fn entry(&mut self, place: Place, entry: &Entry<'_>) -> Option<ItemRow> {

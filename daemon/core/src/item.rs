@@ -6,8 +6,6 @@
 pub mod breakdown;
 mod message;
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
@@ -42,8 +40,9 @@ pub enum ItemKind {
     Other,
 }
 
-/// Location of a history item in its transcript. The short names are the keys of pages as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// Location of a history item in its transcript. A page has them in postcard, without field
+/// names; the short names are the keys of older pages, which are JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemRow {
     /// Index of its line in the thread's lineage, from 0.
     pub seq: u64,
@@ -78,36 +77,10 @@ pub enum PageError {
     Json(#[from] serde_json::Error),
 }
 
-/// A row in a page: postcard, without field names.
-#[derive(Serialize, Deserialize)]
-struct StoredRow<'a> {
-    seq: u64,
-    offset: u64,
-    bytes: u64,
-    kind: ItemKind,
-    tokens: u64,
-    digest: [u8; 16],
-    excerpt: Cow<'a, str>,
-    call_id: Option<Cow<'a, str>>,
-}
-
 /// Renders at most [`PAGE_ITEMS`] rows as the bytes of a page.
 pub fn encode_page(rows: &[ItemRow]) -> Vec<u8> {
-    let rows: Vec<StoredRow<'_>> = rows
-        .iter()
-        .map(|row| StoredRow {
-            seq: row.seq,
-            offset: row.offset,
-            bytes: row.bytes,
-            kind: row.kind,
-            tokens: row.tokens,
-            digest: row.digest.0.to_be_bytes(),
-            excerpt: Cow::Borrowed(&row.excerpt),
-            call_id: row.call_id.as_deref().map(Cow::Borrowed),
-        })
-        .collect();
     // Rows hold only numbers and strings: serializing them to memory cannot fail.
-    let mut bytes = postcard::to_extend(&rows, Vec::with_capacity(PAGE_BYTES)).unwrap_or_default();
+    let mut bytes = postcard::to_extend(rows, Vec::with_capacity(PAGE_BYTES)).unwrap_or_default();
     // Many pages may wait to be stored together.
     bytes.shrink_to_fit();
     bytes
@@ -120,18 +93,7 @@ pub fn decode_page(bytes: &[u8]) -> Result<Vec<ItemRow>, PageError> {
     if bytes.starts_with(b"[") {
         return Ok(serde_json::from_slice(bytes)?);
     }
-    let rows: Vec<StoredRow<'_>> = postcard::from_bytes(bytes)?;
-    let row = |stored: StoredRow<'_>| ItemRow {
-        seq: stored.seq,
-        offset: stored.offset,
-        bytes: stored.bytes,
-        kind: stored.kind,
-        tokens: stored.tokens,
-        digest: Digest128(u128::from_be_bytes(stored.digest)),
-        excerpt: stored.excerpt.into_owned(),
-        call_id: stored.call_id.map(Cow::into_owned),
-    };
-    Ok(rows.into_iter().map(row).collect())
+    Ok(postcard::from_bytes(bytes)?)
 }
 
 #[cfg(test)]

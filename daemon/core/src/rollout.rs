@@ -113,27 +113,19 @@ impl Source {
 /// Settings on a turn's line; an absent one is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnSettings {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// When to ask the person, such as `on-request`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_policy: Option<String>,
     /// Kind of the sandbox, such as `workspace-write`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
     /// The date, such as `2026-11-21`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_date: Option<String>,
     /// Such as `Europe/Paris`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
     /// The agent's style.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<String>,
     /// The agent's way of working with the person, such as `plan`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
 }
 

@@ -76,15 +76,11 @@ impl Occurrence {
 /// An event and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalEvent {
-    #[serde(rename = "s")]
     pub seq: u64,
     /// Number of the turn, from 1.
-    #[serde(rename = "n")]
     pub turn: u64,
     /// Unix milliseconds of the line; 0 if it has no time.
-    #[serde(rename = "t")]
     pub at_ms: i64,
-    #[serde(rename = "k")]
     pub what: Occurrence,
 }
 

@@ -99,24 +99,14 @@ pub enum Step<'a> {
 /// Converts entries to steps. Bounded for any transcript.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Stepper {
-    #[serde(default)]
     pending: Pending,
-    #[serde(default)]
     branches: Branches,
-    #[serde(default)]
     requests: RequestOrigin,
     /// Folder of the agent's shell, if the transcript has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
     /// Time at which a briefing of ours replaced the history. Claude Code writes the messages that it keeps
     /// after the briefing again, with their original time.
-    #[serde(default, skip_serializing_if = "is_zero")]
     briefed_ms: i64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_zero(ms: &i64) -> bool {
-    *ms == 0
 }
 
 impl Stepper {

@@ -126,7 +126,6 @@ pub struct ThreadHead {
     /// Lines of a kind this version does not know.
     pub unknown: u64,
     pub oversized: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Blocked>,
 }
 

@@ -44,19 +44,14 @@ pub(super) struct FailedCommand {
     pub program: String,
     pub text: String,
     /// The next successful command of the same program and purpose.
-    #[serde(rename = "mend")]
     pub repair: Option<String>,
     /// The program succeeded later, for another purpose.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_usable: bool,
     /// It failed in the sandbox, and what succeeded later did so outside of it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_no_sandbox: bool,
     /// It failed outside the sandbox.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unconfined: bool,
     /// The line has several commands: which of them failed may be unknown.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_compound: bool,
 }
 
@@ -68,12 +63,10 @@ pub(super) struct Census {
     pub lints: bool,
     pub commits: bool,
     pub pushes: bool,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed_pushes: bool,
     /// Work was handed over to other agents.
     pub agents: bool,
     /// An inline program wrote files; which ones is unknown.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub programs: bool,
 }
 

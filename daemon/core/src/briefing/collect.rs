@@ -84,7 +84,6 @@ pub struct Briefing {
     pub(super) reports: EvidenceLines,
     pub(super) remarks: EvidenceLines,
     pub(super) documents: EvidenceLines,
-    #[serde(default)]
     pub(super) rules: EvidenceLines,
     pub(super) added: EvidenceLines,
     /// The agent's words since its last call.
@@ -95,21 +94,16 @@ pub struct Briefing {
     /// Calls without a result, or that still run.
     pub(super) running: VecDeque<RunningCall>,
     /// The last refused edit, until its file is edited or the person types.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<(u64, FileEdit)>,
     /// The agent's last calls and their outcomes, newest last.
     pub(super) actions: VecDeque<RecentCall>,
     /// Output of the last commands and reads, newest last.
-    #[serde(default)]
     pub(super) outputs: VecDeque<SeenOutput>,
     /// The agent's last stated intention in its thoughts, until it speaks or acts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) intention: Option<(u64, String)>,
     /// The last line that the agent said before a call of the running turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) said_last: Option<(u64, String)>,
     /// Skills that the agent invoked by name.
-    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     skills: VecDeque<String>,
     /// Digests of the lines of earlier messages, to recognize templates.
     seen_lines: VecDeque<u32>,
@@ -153,7 +147,6 @@ pub(super) struct RunningCall {
     /// It returned an answer but still runs.
     pub is_known_running: bool,
     /// Its output so far.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub printed: String,
 }
 
@@ -172,7 +165,6 @@ pub(super) struct SeenOutput {
     pub what: String,
     pub text: String,
     /// A failure or a check, whose outcome has a section of its own.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_section: bool,
 }
 

@@ -54,21 +54,17 @@ pub(super) struct Effect {
     pub turn: u32,
     pub edits: u32,
     /// Line count when an edit last wrote the complete file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_lines: Option<u64>,
     /// Lines changed by partial edits since then, or in total.
     pub since_written: LineCounts,
     pub is_deleted: bool,
     /// The branch it was deleted on: other branches may still have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_on: Option<String>,
     /// A command wrote to the file since; its new content is unknown.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_outdated: bool,
     /// Functions, types and headings that edits added, newest last.
     pub names: Vec<String>,
     /// The same that edits removed, if none added them before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<String>,
 }
 

@@ -11,25 +11,17 @@ use super::strength;
 /// A quoted line and its position.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Line {
-    #[serde(rename = "s")]
     pub seq: u64,
     /// Turn, from 1; 0 before the first.
-    #[serde(rename = "t")]
     pub turn: u32,
     /// How informative its form is, in percent of an ordinary line of its kind.
-    #[serde(rename = "w")]
     pub strength: u16,
     /// Its file, or its author if not the agent itself; otherwise empty.
-    #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]
     pub heading: String,
-    #[serde(rename = "x")]
     pub text: String,
     /// A later line of its message was dropped for space.
-    #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
-    #[serde(rename = "p", default, skip_serializing_if = "Spot::is_unknown")]
     pub spot: Spot,
 }
 

@@ -18,7 +18,6 @@ pub(super) struct FileEdit {
     pub is_whole: bool,
     pub is_deleted: bool,
     /// Lines of a document that were neighbors until it added others between them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parted: Vec<(String, String)>,
 }
 

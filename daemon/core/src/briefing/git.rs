@@ -42,7 +42,6 @@ pub(super) struct GitLine {
     pub turn: u32,
     pub text: String,
     /// The folder git ran in, if it is another worktree or repository.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
     /// Whether it names the checked-out commit: one made here, or the first entry of a complete log.
     pub is_head: bool,

@@ -16,7 +16,6 @@ pub(super) struct TaskList {
     /// Files that a command changed in an unknown way, and at which line.
     outdated: BTreeMap<String, u64>,
     /// Files changed by this thread; others may belong to other work.
-    #[serde(default)]
     edited: BTreeSet<String>,
 }
 

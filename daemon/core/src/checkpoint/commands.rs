@@ -24,13 +24,10 @@ pub struct Command {
     pub outcome: CommandOutcome,
     pub runs: u32,
     /// Test counts of its last run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// Output of its last run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<OutputRef>,
     /// It only inspects files, which the file list also shows.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_look: bool,
 }
 

@@ -27,19 +27,14 @@ pub struct File {
     pub seq: u64,
     /// Time in Unix milliseconds; 0 unknown.
     pub at_ms: i64,
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub changes: u32,
     /// Times it was read or searched.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub reads: u32,
     /// Last line that read it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_seq: Option<u64>,
     /// Hash of its content, if the transcript contains all of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
     /// Output of its last read, if that command printed nothing else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<OutputRef>,
 }
 
@@ -224,10 +219,6 @@ fn after(before: FileState, change: FileState) -> FileState {
         (FileState::Deleted, FileState::Created) => FileState::Edited,
         (_, change) => change,
     }
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 #[cfg(test)]

@@ -32,7 +32,6 @@ const REPORT_LINES: u64 = 16;
 pub struct RequestTokens {
     pub input: u64,
     /// `None` where only the size of the request is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
 }
 
@@ -47,9 +46,7 @@ pub struct CompactionBill {
     /// Tokens in the window before.
     pub tokens_before: u64,
     /// Of the agent's request for it, where they are recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<RequestTokens>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     pub after: WorkAfterCompaction,
 }
@@ -63,7 +60,6 @@ pub struct WorkAfterCompaction {
     /// Files read again that had been read before.
     pub reread: u64,
     /// The first of them, as the agent wrote them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reread_paths: Vec<String>,
 }
 
@@ -72,20 +68,16 @@ pub struct WorkAfterCompaction {
 pub struct CompactionCosts {
     compactions: VecDeque<CompactionBill>,
     /// The newest text of the model, if only its token count follows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     last_text: Option<LastText>,
     /// The provider's newest count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     counted: Option<Counted>,
     /// Time of the newest line.
     last_ms: i64,
     /// The agent asks its model next, without waiting for a person.
     awaits: bool,
     /// Reported ahead of the compaction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     announced: Option<CompactionReport>,
     /// How long the provider keeps what it cached of the newest request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     cache_lifetime_ms: Option<u64>,
 }
 

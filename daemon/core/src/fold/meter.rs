@@ -27,11 +27,8 @@ pub struct Report {
 /// How full the window was at a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    #[serde(rename = "s")]
     pub seq: u64,
-    #[serde(rename = "n")]
     pub turn: u64,
-    #[serde(rename = "t")]
     pub tokens: u64,
 }
 
@@ -48,10 +45,8 @@ pub struct CompactionPoint {
 pub struct Meter {
     window: Option<u64>,
     /// The largest count the provider ever reported.
-    #[serde(default)]
     filled: u64,
     /// Tokens in the window when the agent last compacted by itself.
-    #[serde(default)]
     agent_compacted_at: Option<u64>,
     report: Option<Report>,
     /// The provider's excess over our estimate at its first report.
@@ -60,16 +55,12 @@ pub struct Meter {
     /// or rollback, when a report can only repeat an older one.
     at_model: Option<u64>,
     /// Our estimate now.
-    #[serde(default)]
     estimated: u64,
     /// Reports precede the items of the answer they count, as in Codex up to 0.65.
-    #[serde(default)]
     is_early: bool,
     /// The newest item is the model's.
-    #[serde(default)]
     ends_own: bool,
     /// Items of the answer that an early report counts are yet to come.
-    #[serde(default)]
     awaits_answer: bool,
     turns: u64,
     /// One of this many items becomes a point.

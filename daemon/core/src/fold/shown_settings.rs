@@ -20,13 +20,10 @@ const KNOWN: usize = 16;
 /// Settings by the line from which they hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ShownSettings {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<TurnSettings>,
     /// Oldest first; `None` where a compaction removed them.
-    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     known: VecDeque<(u64, Option<TurnSettings>)>,
     /// Line of the last compaction, if it recorded no history.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     unwritten: Option<u64>,
 }
 

@@ -23,9 +23,7 @@ const PRINTERS: [&str; 8] = ["cat", "sed", "head", "nl", "tail", "less", "bat", 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Banner {
     /// The first lines of the last outputs with their programs, newest last.
-    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     openings: VecDeque<(u64, u64)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
 }
 

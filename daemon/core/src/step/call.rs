@@ -19,20 +19,15 @@ pub struct Call {
     /// Names the call on one line of at most half of [`limits::COMMAND_BYTES`].
     pub what: String,
     /// Folder of the agent's shell at the time of the call, if the transcript has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
     pub work: Work,
     /// Its effects on the history of the work, if it succeeds.
-    #[serde(rename = "deeds", default, skip_serializing_if = "is_default")]
     pub effects: CommandEffects,
     /// A sub-agent inside this transcript made it.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub is_aside: bool,
     /// Reaches the web or an MCP server.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub is_outside: bool,
     /// Runs outside the agent's sandbox.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub is_unconfined: bool,
 }
 
@@ -43,7 +38,6 @@ pub enum Work {
         /// The script, if it is one line worth keeping.
         line: Option<String>,
         /// A summary of the script on one line of at most twice [`limits::COMMAND_BYTES`], if `line` is `None`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         gist: Option<String>,
         /// Folder it runs in, if it says.
         folder: Option<String>,
@@ -51,7 +45,6 @@ pub enum Work {
         /// The only file it reads, as named in the script.
         reads: Option<String>,
         /// It prints what it fetched, which others may have written.
-        #[serde(default, skip_serializing_if = "is_default")]
         fetches: bool,
     },
     View {
@@ -322,7 +315,7 @@ impl Call {
             }
             Work::View { path } => path.len(),
             Work::Search { path } => length(path),
-            Work::Patch(changes) => changes.iter().map(|change| change.path.len() + 100).sum(),
+            Work::Patch(changes) => changes.iter().map(|change| change.path.len() + 70).sum(),
             Work::PlanItem { text } => text.len(),
             Work::Other => 0,
         };
@@ -398,10 +391,6 @@ fn redacted(text: &str) -> String {
 
 fn redacted_path(path: &str) -> String {
     redacted(text::prefix(path, limits::PATH_BYTES))
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ pub(super) struct Pending {
     waiting: VecDeque<WaitingCall>,
     /// Calls whose outcome is known: the harness may report them again.
     settled: VecDeque<String>,
-    #[serde(default)]
     banner: Banner,
 }
 
@@ -28,13 +27,10 @@ struct WaitingCall {
     /// Id of the call whose answer is awaited: the call's own, or that of the last poll; `None` while the
     /// command runs and no poll is pending.
     awaits: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// Status that the harness reported before the answer came.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     exit_code: Option<i64>,
     /// The last poll stopped the command.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_stopped: bool,
 }
 

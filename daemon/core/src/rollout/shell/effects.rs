@@ -11,10 +11,8 @@ use super::{Command, commands};
 /// Effects of a call on the history of the work, if it succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandEffects {
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub commits: bool,
     /// Opens, merges, closes or reviews a pull request.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub moves_pull_request: bool,
 }
 

@@ -1,7 +1,8 @@
 //! Writes lines in order, under section titles and group labels.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::collect::THOUGHT;
 use super::extra::Extra;
@@ -15,7 +16,7 @@ use crate::{quote, text};
 pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>, bytes: usize) {
     let lines = in_order(chosen);
     let of_kind = |kind| lines.iter().copied().filter(move |line| line.kind == kind);
-    let files: HashSet<&str> = of_kind(EvidenceKind::File).map(|line| &*line.group).collect();
+    let files: FxHashSet<&str> = of_kind(EvidenceKind::File).map(|line| &*line.group).collect();
     for rule in &RULES {
         let (mut writer, mut last, mut above) = (LineWriter::default(), None, "");
         let is_below_file =
@@ -54,7 +55,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>
 }
 
 /// `also created: src/a.rs, src/b.rs`: newest first, one line per kind of change.
-fn name_others(out: &mut String, extra: &Extra<'_>, shown: &HashSet<&str>, mut room: usize) {
+fn name_others(out: &mut String, extra: &Extra<'_>, shown: &FxHashSet<&str>, mut room: usize) {
     let mut named: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
     let others = extra.files.iter().map(|file| (quote::line(&file.path), &file.words));
     let others = others.filter(|(path, _)| !shown.contains(&**path) && !extra.hides(path, None));
@@ -101,8 +102,8 @@ fn write_gap(out: &mut String, last: Option<&Quote<'_>>, line: &Quote<'_>) {
 /// Sorts lines; a group is placed where its newest line belongs, and what several edits added below one heading of a file
 /// stands together.
 fn in_order<'q>(mut chosen: Vec<&'q Quote<'q>>) -> Vec<&'q Quote<'q>> {
-    let mut newest: HashMap<(EvidenceKind, &str), (u64, u64)> = HashMap::new();
-    let mut headings: HashMap<(&str, &str), (u64, u64)> = HashMap::new();
+    let mut newest: FxHashMap<(EvidenceKind, &str), (u64, u64)> = FxHashMap::default();
+    let mut headings: FxHashMap<(&str, &str), (u64, u64)> = FxHashMap::default();
     for line in chosen.iter().filter(|line| !line.group.is_empty()) {
         let order = newest.entry((line.kind, &line.group)).or_default();
         *order = line.order.max(*order);
@@ -111,7 +112,7 @@ fn in_order<'q>(mut chosen: Vec<&'q Quote<'q>>) -> Vec<&'q Quote<'q>> {
             *first = line.order.min(*first);
         }
     }
-    chosen.sort_by_key(|line| {
+    chosen.sort_by_cached_key(|line| {
         let group = newest.get(&(line.kind, &*line.group)).copied();
         let heading = headings.get(&(&*line.group, &*line.heading)).copied();
         let heading = heading.filter(|_| line.kind == EvidenceKind::Added);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::output_ref::OutputRef;
 use crate::rollout::output::TestCounts;
+use crate::rollout::shell::Class;
 use crate::{limits, text};
 
 pub use crate::step::CommandOutcome;
@@ -29,6 +30,8 @@ pub struct Command {
     pub printed: Option<OutputRef>,
     /// It only inspects files, which the file list also shows.
     pub is_look: bool,
+    /// It checks the work: a test, a build, a linter.
+    pub is_check: bool,
 }
 
 impl Commands {
@@ -44,6 +47,7 @@ impl Commands {
             tests: None,
             printed: None,
             is_look,
+            is_check: Class::of(redacted).is_check(),
         });
         if self.list.len() > limits::COMMANDS {
             // Evict inspections first.

@@ -14,7 +14,7 @@ use crate::briefing::ChangedFile;
 use crate::limits;
 use crate::paths;
 use crate::quote;
-use crate::rollout::shell::{self, Class};
+use crate::rollout::shell;
 use crate::text::{cut, cut_chars, cut_middle, one_line};
 
 /// Maximum bytes of a command.
@@ -83,9 +83,8 @@ pub(super) fn ran(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
     let is_dialog = |command: &Command| {
         command.text.split(' ').next().is_some_and(crate::rollout::dialog::asks)
     };
-    let did = commands.filter(|command| {
-        !command.is_look && !is_dialog(command) && !Class::of(&command.text).is_check()
-    });
+    let did =
+        commands.filter(|command| !command.is_look && !command.is_check && !is_dialog(command));
     let lines = did.filter_map(command_line).take(caps.max_recent_artifacts);
     let mut lines: Vec<String> = lines.collect();
     // Inline scripts look alike: show only the newest.

@@ -1,13 +1,9 @@
 //! Finds names in text (paths, identifiers, hashes, URLs): one pass over its bytes, no regular expression.
 
-#[cfg(test)]
-mod reference;
 mod shape;
 
 use crate::limits::PATH_BYTES;
-use shape::{
-    as_path, is_file_name, is_hash, is_name, is_ticket, is_uuid, may_hold_name, words_of_kebab,
-};
+use shape::{as_path, is_file_name, is_hash, is_name, is_ticket, is_uuid, words_of_kebab};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TermKind {
@@ -31,86 +27,28 @@ const NAME_BYTES_MIN: usize = 5;
 
 /// Calls `visit` with each term of `text` in order, including repeats. `hyphens` includes `two-words`, which in
 /// commands may be a script or a package and in printed text are prose.
-///
-/// Most of a text is lower-case letters and spaces, and a word of lower-case letters is not a term. So the
-/// search jumps to the next byte that can make a chunk a term, and measures only the chunk around it; it skips
-/// plain numbers and the mark that ends a sentence.
 pub(super) fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Term<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(stop) = next_stop(bytes, at) {
-        at = match bytes[stop] {
-            b'#' => stop + issue(&text[stop..], visit),
-            0x1b => stop + escape_sequence(&bytes[stop..]),
+    while at < bytes.len() {
+        let run = bytes[at..].iter().take_while(|byte| is_chunk(**byte)).count();
+        let word = &text[at..at + run];
+        // A mark at the end belongs to the sentence.
+        let bare = word.strip_suffix(['.', ':', '?']).filter(|bare| !bare.is_empty());
+        let word = bare.unwrap_or(word);
+        if word.contains(|c: char| c.is_ascii_alphabetic()) {
+            chunk(word, hyphens, visit);
+        }
+        at += match bytes[at] {
+            _ if run > 0 => run,
+            b'#' => issue(&text[at..], visit),
+            0x1b => escape_sequence(&bytes[at..]),
             // Quoted text: the letter of an escape belongs to no word.
-            b'\\' if bytes.get(stop + 1).is_some_and(|b| b"nrt".contains(b)) => stop + 2,
-            b'\\' => stop + 1,
-            first => {
-                let start = bytes[at..stop].iter().rposition(|b| !is_chunk(*b));
-                let start = start.map_or(at, |blank| at + blank + 1);
-                let rest = &bytes[stop..];
-                let alone = match first {
-                    b'0'..=b'9' if start == stop => {
-                        rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len())
-                    }
-                    b'.' => 1,
-                    _ => 0,
-                };
-                match rest.get(alone) {
-                    Some(after) if alone > 0 && !is_chunk(*after) => stop + alone,
-                    _ => start + word(&text[start..], hyphens, visit),
-                }
-            }
+            b'\\' if bytes.get(at + 1).is_some_and(|b| b"nrt".contains(b)) => 2,
+            _ => 1,
         };
+        at = text.ceil_char_boundary(at);
     }
-}
-
-/// The next byte at or after `from` at which the search stops.
-fn next_stop(bytes: &[u8], from: usize) -> Option<usize> {
-    let is_stop = |b: &u8| STOPS[usize::from(*b)];
-    let rest = bytes.get(from..)?;
-    // Four bytes per branch are faster than one.
-    let (fours, last) = rest.as_chunks::<4>();
-    for (number, four) in fours.iter().enumerate() {
-        if is_stop(&four[0]) | is_stop(&four[1]) | is_stop(&four[2]) | is_stop(&four[3]) {
-            return four.iter().position(is_stop).map(|at| from + 4 * number + at);
-        }
-    }
-    last.iter().position(is_stop).map(|at| from + 4 * fours.len() + at)
-}
-
-/// Visits the terms of the chunk at the start of `text`, and returns the chunk's length.
-fn word<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Term<'a>)) -> usize {
-    let (length, mut classes) = measure(text.as_bytes(), ANY);
-    let mut word = &text[..length];
-    // A mark at the end belongs to the sentence.
-    if classes & (COLON | MARK) != 0
-        && length > 1
-        && let Some(bare) = word.strip_suffix(['.', ':', '?'])
-    {
-        (word, classes) = (bare, measure(bare.as_bytes(), ANY).1);
-    }
-    // Capitals and numbers also stop the search, and most are not terms.
-    if classes & (LOWER | UPPER) != 0 {
-        match classes & (SLASH | HYPHEN | COLON | MARK) {
-            0 => plain(word, classes, visit),
-            _ => chunk(word, classes, hyphens, visit),
-        }
-    }
-    length
-}
-
-/// Length of the run of bytes at the start of `bytes` whose classes are in `members`, and the classes in it.
-fn measure(bytes: &[u8], members: u8) -> (usize, u8) {
-    let mut classes = 0;
-    for (at, byte) in bytes.iter().enumerate() {
-        let class = CLASSES[usize::from(*byte)];
-        if class & members == 0 {
-            return (at, classes);
-        }
-        classes |= class;
-    }
-    (bytes.len(), classes)
 }
 
 /// Visits `#123` and returns its length; for anything else, the length of the mark and its digits.
@@ -129,103 +67,46 @@ fn escape_sequence(bytes: &[u8]) -> usize {
     body.map_or(1, |length| length + 2)
 }
 
-const LOWER: u8 = 1;
-const UPPER: u8 = 2;
-const DIGIT: u8 = 4;
-const UNDERSCORE: u8 = 8;
-const SLASH: u8 = 16;
-const HYPHEN: u8 = 32;
-const COLON: u8 = 64;
-const MARK: u8 = 128;
-const ANY: u8 = 255;
-
-/// Class of each byte that can be part of a path, URL or identifier; 0 for others. All are ASCII, so chunks end
-/// at character boundaries.
-const CLASSES: [u8; 256] = classes();
-
-const fn classes() -> [u8; 256] {
-    let mut classes = [0; 256];
-    let mut byte = 0_u8;
-    while byte < 128 {
-        classes[byte as usize] = match byte {
-            b'a'..=b'z' => LOWER,
-            b'A'..=b'Z' => UPPER,
-            b'0'..=b'9' => DIGIT,
-            b'_' => UNDERSCORE,
-            b'/' => SLASH,
-            b'-' => HYPHEN,
-            b':' => COLON,
-            b'.' | b'@' | b'~' | b'+' | b'%' | b'?' | b'&' => MARK,
-            _ => 0,
-        };
-        byte += 1;
-    }
-    classes
-}
-
-/// Bytes at which the search stops: every chunk with a term contains one, or they have a meaning outside chunks.
-const STOPS: [bool; 256] = {
-    let mut stops = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        stops[byte] = CLASSES[byte] & (UPPER | DIGIT | UNDERSCORE | SLASH | HYPHEN) != 0;
-        byte += 1;
-    }
-    stops[b'.' as usize] = true;
-    stops[b'#' as usize] = true;
-    stops[b'\\' as usize] = true;
-    stops[0x1b] = true;
-    stops
-};
-
+/// Whether a byte can be part of a path, URL or identifier. All are ASCII, so chunks end at character boundaries.
 fn is_chunk(byte: u8) -> bool {
-    CLASSES[usize::from(byte)] != 0
+    byte.is_ascii_alphanumeric() || b"_/-:.@~+%?&".contains(&byte)
 }
 
-/// A chunk of letters, digits and underscores.
-fn plain<'a>(word: &'a str, classes: u8, visit: &mut dyn FnMut(Term<'a>)) {
-    if is_name(word, classes) {
-        visit(Term { text: word, kind: TermKind::Name });
-    } else if classes == LOWER | DIGIT && is_hash(word) {
-        visit(Term { text: word, kind: TermKind::Id });
-    }
-}
-
-/// A chunk with punctuation. `classes` are the classes of its bytes; checks that they rule out are skipped.
-fn chunk<'a>(chunk: &'a str, classes: u8, hyphens: bool, visit: &mut dyn FnMut(Term<'a>)) {
-    let holds = |class: u8| classes & class != 0;
+fn chunk<'a>(chunk: &'a str, hyphens: bool, visit: &mut dyn FnMut(Term<'a>)) {
     let chunk = bare(chunk);
     if chunk.len() < NAME_BYTES_MIN - 1 {
         return;
     }
-    if holds(SLASH) && holds(COLON) && chunk.contains("://") {
+    if chunk.contains("://") {
         if chunk.len() <= PATH_BYTES && chunk.len() > 10 {
             visit(Term { text: chunk, kind: TermKind::Id });
         }
         return;
     }
-    if is_hash(chunk) || holds(HYPHEN) && (is_uuid(chunk) || is_ticket(chunk)) {
+    if is_hash(chunk) || is_uuid(chunk) || is_ticket(chunk) {
         return visit(Term { text: chunk, kind: TermKind::Id });
     }
-    let place = if holds(COLON) { without_line(chunk) } else { chunk };
-    if holds(SLASH) && place.contains('/') {
+    let place = without_line(chunk);
+    if place.contains('/') {
         if let Some(path) = as_path(place) {
             visit(Term { text: path, kind: TermKind::Path });
         }
         return;
     }
-    if holds(MARK) && (NAME_BYTES_MIN..=PATH_BYTES).contains(&place.len()) && is_file_name(place) {
+    if (NAME_BYTES_MIN..=PATH_BYTES).contains(&place.len()) && is_file_name(place) {
         visit(Term { text: place, kind: TermKind::Path });
         return;
     }
-    match if holds(HYPHEN) { words_of_kebab(place) } else { 0 } {
+    match words_of_kebab(place) {
         0 | 1 => {}
         2 if !hyphens => {}
         2 => visit(Term { text: place, kind: TermKind::Compound }),
         _ => visit(Term { text: place, kind: TermKind::Name }),
     }
-    if may_hold_name(classes) {
-        names(chunk, visit);
+    // Punctuation separates names.
+    let parts = chunk.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    for name in parts.filter(|part| is_name(part)) {
+        visit(Term { text: name, kind: TermKind::Name });
     }
 }
 
@@ -239,20 +120,6 @@ fn bare(chunk: &str) -> &str {
     let end = bytes.iter().rposition(|b| !is_around(b)).map_or(start, |last| last + 1);
     let end = bytes[start..end].iter().rposition(|b| !is_behind(b)).map_or(0, |last| last + 1);
     &chunk[start..start + end]
-}
-
-/// Visits the names in a chunk that punctuation separates.
-fn names<'a>(chunk: &'a str, visit: &mut dyn FnMut(Term<'a>)) {
-    let mut from = 0;
-    while from < chunk.len() {
-        let members = LOWER | UPPER | DIGIT | UNDERSCORE;
-        let (length, classes) = measure(&chunk.as_bytes()[from..], members);
-        let name = &chunk[from..from + length];
-        if is_name(name, classes) {
-            visit(Term { text: name, kind: TermKind::Name });
-        }
-        from += length + 1;
-    }
 }
 
 /// `path:12:3`, as compilers and searches print it, without the line and column.

@@ -1,6 +1,6 @@
 //! Recognizes the shape of a chunk: a path, a file, a name, a hash.
 
-use super::{LOWER, NAME_BYTES_MIN, UNDERSCORE, UPPER};
+use super::NAME_BYTES_MIN;
 use crate::limits::{PATH_BYTES, TERM_BYTES};
 
 /// A chunk with a slash if it is more likely a path than prose such as `and/or`.
@@ -49,7 +49,7 @@ fn has_file_extension(chunk: &str) -> bool {
     })
 }
 
-/// Extensions of files without a folder, sorted: `self.len` must not count as a file.
+/// Extensions of files without a folder, sorted for the search: `self.len` must not count as a file.
 const EXTENSIONS: [&str; 66] = [
     "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "csproj", "css", "csv", "env",
     "erl", "ex", "exs", "fs", "go", "graphql", "h", "hpp", "hs", "html", "ini", "ipynb", "java",
@@ -59,67 +59,23 @@ const EXTENSIONS: [&str; 66] = [
     "zsh",
 ];
 
-/// The same as numbers, in the same order: faster to compare than text.
-pub(super) const EXTENSION_NUMBERS: [u64; EXTENSIONS.len()] = {
-    let mut numbers = [0; EXTENSIONS.len()];
-    let mut at = 0;
-    while at < numbers.len() {
-        numbers[at] = number_of(EXTENSIONS[at].as_bytes());
-        at += 1;
-    }
-    numbers
-};
-
-const EXTENSION_BYTES_MAX: usize = {
-    let (mut longest, mut at) = (0, 0);
-    while at < EXTENSIONS.len() {
-        assert!(EXTENSIONS[at].len() <= 8, "an extension must fit into a number");
-        if EXTENSIONS[at].len() > longest {
-            longest = EXTENSIONS[at].len();
-        }
-        at += 1;
-    }
-    longest
-};
-
-/// The first eight bytes, big-endian, so that numbers sort like their texts.
-const fn number_of(text: &[u8]) -> u64 {
-    let (mut number, mut at) = (0, 0);
-    while at < 8 {
-        number = number << 8 | if at < text.len() { text[at] as u64 } else { 0 };
-        at += 1;
-    }
-    number
-}
-
 pub(super) fn is_file_name(word: &str) -> bool {
-    // No dot near the end means no extension: this rejects most words with punctuation.
-    let (head, tail) = split_before(word.as_bytes(), EXTENSION_BYTES_MAX + 1);
-    let Some(dot) = tail.iter().rposition(|b| *b == b'.') else { return false };
-    let (stem, extension) = (&word.as_bytes()[..head.len() + dot], &tail[dot + 1..]);
-    !stem.is_empty()
-        && EXTENSION_NUMBERS.binary_search(&number_of(extension)).is_ok()
-        && !stem.iter().any(|b| matches!(b, b':' | b'?' | b'&' | b'%'))
+    word.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && EXTENSIONS.binary_search(&extension).is_ok()
+            && !stem.contains([':', '?', '&', '%'])
+    })
 }
 
-/// Splits off the last `length` bytes.
-fn split_before(bytes: &[u8], length: usize) -> (&[u8], &[u8]) {
-    bytes.split_at(bytes.len().saturating_sub(length))
-}
-
-/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE. `classes` are those of the word's bytes.
-pub(super) fn is_name(word: &str, classes: u8) -> bool {
-    if !may_hold_name(classes)
-        || !(NAME_BYTES_MIN..=TERM_BYTES).contains(&word.len())
-        || word.as_bytes()[0].is_ascii_digit()
-    {
+/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE.
+pub(super) fn is_name(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    if !(NAME_BYTES_MIN..=TERM_BYTES).contains(&bytes.len()) || bytes[0].is_ascii_digit() {
         return false;
     }
-    let bytes = word.as_bytes();
     let is_hump = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
     let letters = || bytes.iter().filter(|b| b.is_ascii_alphabetic()).count();
-    classes & UPPER != 0 && bytes.windows(2).any(is_hump)
-        || classes & UNDERSCORE != 0 && is_joined(bytes) && letters() >= 4
+    bytes.windows(2).any(is_hump) || is_joined(bytes) && letters() >= 4
 }
 
 /// Whether an underscore is between two other bytes.
@@ -128,11 +84,6 @@ fn is_joined(word: &[u8]) -> bool {
     let Some(first) = word.iter().position(is_other) else { return false };
     let last = word.iter().rposition(is_other).unwrap_or(first);
     word[first..last].contains(&b'_')
-}
-
-/// Whether a word of these classes can be or contain a name.
-pub(super) fn may_hold_name(classes: u8) -> bool {
-    classes & UNDERSCORE != 0 || classes & (LOWER | UPPER) == LOWER | UPPER
 }
 
 /// Number of parts with a letter in a hyphenated word; 0 for any other word, or if it does not begin with a

@@ -24,6 +24,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::push_bounded;
 use crate::briefing::Briefing;
 use crate::limits;
 use commands::Commands;
@@ -77,13 +78,14 @@ impl Checkpoint {
     /// Records a failure; it replaces an earlier one of the same command.
     pub fn push_failure(&mut self, output: OutputRef, what: &str, text: &str) {
         self.errors.retain(|failure| failure.what != what);
-        if self.errors.len() >= limits::ERRORS {
-            self.errors.pop_front();
-        }
         let text = crate::text::cut_middle(text, limits::ERROR_BYTES).into_owned();
         let OutputRef { seq, tokens } = output;
         let what = what.to_owned();
-        self.errors.push_back(Failure { seq, tokens, what, text, resolved: false });
+        push_bounded(
+            &mut self.errors,
+            Failure { seq, tokens, what, text, resolved: false },
+            limits::ERRORS,
+        );
     }
 
     /// Marks the failures of a command as resolved.
@@ -94,11 +96,8 @@ impl Checkpoint {
     }
 
     pub fn push_note(&mut self, seq: u64, text: &str) {
-        if self.notes.len() >= limits::NOTES {
-            self.notes.pop_front();
-        }
         let text = crate::text::cut_middle(text.trim(), limits::NOTE_BYTES).into_owned();
-        self.notes.push_back(Note { seq, text });
+        push_bounded(&mut self.notes, Note { seq, text }, limits::NOTES);
     }
 }
 

@@ -23,6 +23,7 @@
 )]
 
 pub mod archive;
+mod bounded;
 mod briefing;
 pub mod checkpoint;
 pub mod choice;

@@ -12,6 +12,7 @@ use strum::VariantArray as _;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::push_bounded;
 use crate::checkpoint::plan::{Plan, PlanState};
 use crate::rollout::shell::{self, CommandEffects};
 use crate::step::{At, CallResult, CommandOutcome, Step, Work};
@@ -230,11 +231,9 @@ impl Signals {
     }
 
     fn log(&mut self, at: At, what: Occurrence) {
-        if self.happened.len() >= limits::SIGNAL_EVENTS {
-            self.happened.pop_front();
-        }
         let At { seq, ms: at_ms } = at;
-        self.happened.push_back(SignalEvent { seq, turn: self.turn, at_ms, what });
+        let event = SignalEvent { seq, turn: self.turn, at_ms, what };
+        push_bounded(&mut self.happened, event, limits::SIGNAL_EVENTS);
     }
 }
 

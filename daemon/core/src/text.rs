@@ -162,28 +162,6 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Same as [`str::to_lowercase`], which is slow from the first non-ASCII character on.
-pub fn lowercase(text: &str) -> String {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
-    let mut lower = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {
-        lower.push_str(&rest[..at]);
-        let mut chars = rest[at..].chars();
-        match chars.next() {
-            // Its lower-case form depends on its position in the word.
-            Some('Σ') => return text.to_lowercase(),
-            c => lower.extend(c.into_iter().flat_map(char::to_lowercase)),
-        }
-        rest = chars.as_str();
-    }
-    lower.push_str(rest);
-    lower.make_ascii_lowercase();
-    lower
-}
-
 /// The index of two ASCII characters, one after the other. To find them as a string costs several times more in
 /// texts as short as the lines of a transcript.
 pub fn find_pair(text: &str, [first, second]: [u8; 2]) -> Option<usize> {
@@ -353,11 +331,6 @@ mod tests {
         #[test]
         fn lines_are_those_of_the_standard_library(text in "[ab\n\r]{0,12}") {
             prop_assert!(lines(&text).eq(text.lines()));
-        }
-
-        #[test]
-        fn lower_case_is_that_of_the_standard_library(text in "[a-zA-Z ’ÄÉİǅßΣΑσ.Kж😀]{0,12}") {
-            prop_assert_eq!(lowercase(&text), text.to_lowercase());
         }
 
         #[test]

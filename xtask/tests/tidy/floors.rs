@@ -12,6 +12,7 @@ type Floor = &'static [&'static str];
 /// The core, lowest first.
 const CORE: &[Floor] = &[
     &[
+        "bounded",
         "digest",
         "job",
         "limits",

@@ -1,7 +1,6 @@
 //! What a person's short answer refers to in the agent's last report.
 
 use crate::phrases::Phrases;
-use crate::text;
 
 /// Maximum length of a message that only answers, and of one that may name an option and say more.
 pub(super) const ANSWER_BYTES: usize = 40;
@@ -36,7 +35,7 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     let is_question = |line: &str| {
         asks(line)
             || decides && {
-                let lower = text::lowercase(line);
+                let lower = line.to_lowercase();
                 OFFERS.is_in(&lower) || STEPS.is_in(&lower)
             }
     };
@@ -117,7 +116,7 @@ const DECISIONS: &[&str] = &[
 
 /// Whether the person says yes or no.
 pub(super) fn is_decision(typed: &str) -> bool {
-    let lower = text::lowercase(typed);
+    let lower = typed.to_lowercase();
     DECISIONS.iter().any(|opening| {
         let rest = lower.strip_prefix(opening);
         rest.is_some_and(|rest| !opening.is_ascii() || !rest.starts_with(char::is_alphanumeric))
@@ -166,7 +165,7 @@ static OFFERS: Phrases = Phrases::new(&[
 
 /// Whether a line offers to do something.
 pub(super) fn offers(line: &str) -> bool {
-    OFFERS.is_in(&text::lowercase(line))
+    OFFERS.is_in(&line.to_lowercase())
 }
 
 /// A line of a menu that names the key to type: `[C] Continue`, `x. Proceed`, ``2. `[CR]` Review``.

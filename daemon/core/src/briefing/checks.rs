@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::push_bounded;
 use super::finished::{FinishedCommand, has_git, is_same_work, purpose};
 use super::git::GitState;
 use super::outcome;
+use crate::bounded::push_bounded;
 use crate::rollout::output;
 use crate::rollout::shell::{self, Class};
 use crate::step::CommandOutcome;

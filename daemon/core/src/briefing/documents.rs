@@ -6,7 +6,6 @@ mod worth;
 
 use super::placeholders::is_template;
 use crate::phrases::Phrases;
-use crate::text;
 
 pub(super) use dated::lower_older_entries;
 pub(super) use passages::{CODE_LINES, passages};
@@ -92,7 +91,7 @@ pub(super) fn binds<'a>(path: &str, typed: impl Iterator<Item = &'a str>) -> boo
     let parts = lower.rsplit('/').take(3).map(|part| part.split('.').next().unwrap_or(part));
     let names = parts.filter(|name| name.len() > 4 && !UNNAMED.contains(name));
     let names: Vec<String> = names.map(|name| name.replace(['-', '_'], " ")).collect();
-    let mut typed = typed.map(|typed| text::lowercase(typed).replace(['-', '_'], " "));
+    let mut typed = typed.map(|typed| typed.to_lowercase().replace(['-', '_'], " "));
     typed.any(|text| names.iter().any(|name| text.contains(name)))
 }
 
@@ -133,7 +132,7 @@ pub(super) fn rule_strength(passage: &str) -> Option<u16> {
     if passage.starts_with('|') {
         return None;
     }
-    let lower = text::lowercase(passage);
+    let lower = passage.to_lowercase();
     let bare = lower.trim_start_matches(|c: char| !c.is_alphabetic());
     let orders =
         ORDERING.iter().any(|opening| bare.starts_with(opening)) || ORDERS_LOUDLY.is_in(passage);

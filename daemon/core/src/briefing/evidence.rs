@@ -1,6 +1,6 @@
 //! Evidence of one kind, with a size limit.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
@@ -198,14 +198,6 @@ impl Group {
     fn rank(&self) -> (bool, usize) {
         (!self.lines.is_empty(), self.bytes * self.times)
     }
-}
-
-/// Adds an item; the oldest is dropped first.
-pub(super) fn push_bounded<T>(list: &mut VecDeque<T>, item: T, most: usize) {
-    if list.len() >= most {
-        list.pop_front();
-    }
-    list.push_back(item);
 }
 
 #[cfg(test)]

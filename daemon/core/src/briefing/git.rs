@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::documents;
-use super::evidence::push_bounded;
 use super::finished::{FinishedCommand, has_git};
+use crate::bounded::push_bounded;
 use crate::rollout::shell;
 use crate::step::CommandOutcome;
 use crate::text;

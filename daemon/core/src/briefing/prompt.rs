@@ -206,7 +206,7 @@ static LIMIT_WORDS: Phrases = Phrases::new(&[
 
 /// Whether a sentence of the person states a limit or a preference that outlives its turn.
 pub(super) fn is_limit(sentence: &str) -> bool {
-    let lower = text::lowercase(sentence);
+    let lower = sentence.to_lowercase();
     LIMIT_WORDS.is_in(&lower)
 }
 

@@ -2,7 +2,6 @@
 //! questions.
 
 use crate::phrases::Phrases;
-use crate::text;
 
 /// Words that indicate a reason, a finding or a decision, in lower case.
 static REASONS: Phrases = Phrases::new(&[
@@ -165,7 +164,7 @@ static FINDINGS: Phrases = Phrases::new(&[
 
 /// Percent of an ordinary line.
 pub(super) fn of(text: &str) -> u16 {
-    let lower = text::lowercase(text);
+    let lower = text.to_lowercase();
     let lower = lower.trim_start_matches(['*', '`', ' ']);
     if WAITING.is_in(lower) {
         return 20;
@@ -242,7 +241,7 @@ static LIMITS: Phrases = Phrases::new(&[
 /// Strength of a sentence that the agent only thought, in percent of an ordinary line: highest if it is
 /// certain and gives a reason or sets a limit.
 pub(super) fn thought_strength(sentence: &str) -> u16 {
-    let lower = text::lowercase(sentence);
+    let lower = sentence.to_lowercase();
     let is_unsure = || lower.split(|c: char| !c.is_alphanumeric()).any(hedges);
     match () {
         () if sentence.ends_with(['?', '？', ':']) => 10,
@@ -268,7 +267,7 @@ pub(super) fn intends(sentence: &str) -> bool {
         "now i",
         "i'm going to ",
     ];
-    let lower = text::lowercase(sentence);
+    let lower = sentence.to_lowercase();
     !lower.ends_with('?') && INTENTIONS.iter().any(|words| lower.starts_with(words))
 }
 
@@ -277,7 +276,7 @@ pub(super) fn is_passing(heading: &str, text: &str) -> bool {
     if text.ends_with(['?', '？']) || text.contains("? (") || is_menu(text) {
         return true;
     }
-    let (heading, text) = (text::lowercase(heading), text::lowercase(text));
+    let (heading, text) = (heading.to_lowercase(), text.to_lowercase());
     PASSING.is_in(&text) || PASSING.is_in(&heading) || PASSING_HEADINGS.is_in(&heading)
 }
 

@@ -16,7 +16,7 @@ pub(super) fn warns(line: &str) -> bool {
     if !line.starts_with(['w', 'W', 'e', 'E', 'd', 'D', '[', '⚠', '✗']) {
         return false;
     }
-    let first = text::lowercase(text::prefix(line, 12));
+    let first = text::prefix(line, 12).to_lowercase();
     OPENINGS.iter().any(|opening| first.starts_with(opening))
 }
 

@@ -13,6 +13,7 @@ use super::files::{FileState, FileTouch, Touch};
 use super::output_ref::OutputRef;
 use super::plan::Plan;
 use super::requests::Outcome;
+use crate::bounded::push_bounded;
 use crate::digest::ContentHash;
 use crate::limits;
 use crate::paths;
@@ -89,10 +90,11 @@ impl Reducer {
     }
 
     fn request(&mut self, state: &mut Checkpoint, at: At, words: &Words<'_>) {
-        if self.turns.len() >= limits::ROLLBACK_TURNS {
-            self.turns.pop_front();
-        }
-        self.turns.push_back(TurnStart { plan: Some(state.plan.clone()) });
+        push_bounded(
+            &mut self.turns,
+            TurnStart { plan: Some(state.plan.clone()) },
+            limits::ROLLBACK_TURNS,
+        );
         if let Some(old) = self.turns.iter_mut().rev().nth(limits::ROLLBACK_PLANS) {
             old.plan = None;
         }

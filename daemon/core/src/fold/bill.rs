@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::push_bounded;
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::files::FileState;
 use crate::digest::Digest128;
@@ -203,10 +204,7 @@ impl CompactionCosts {
         });
         let announced = announced.and_then(|report| report.tokens_before);
         let announced = announced.map(|input| RequestTokens { input, output: None });
-        if self.compactions.len() >= limits::COMPACTION_POINTS {
-            self.compactions.pop_front();
-        }
-        self.compactions.push_back(CompactionBill {
+        let bill = CompactionBill {
             seq: at.seq,
             at_ms: at.ms,
             is_ours,
@@ -214,7 +212,8 @@ impl CompactionCosts {
             tokens: tokens.or(announced).filter(|_| !is_ours),
             duration_ms: reported.or(measured),
             after: WorkAfterCompaction::default(),
-        });
+        };
+        push_bounded(&mut self.compactions, bill, limits::COMPACTION_POINTS);
         self.counted = None;
         self.awaits = true;
     }

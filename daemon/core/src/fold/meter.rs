@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::push_bounded;
 use crate::limits;
 use crate::rollout;
 
@@ -174,10 +175,8 @@ impl Meter {
     /// Records that the history was replaced; `before` is the window's previous size.
     pub(super) fn compacted(&mut self, seq: u64, before: u64, estimated: u64) {
         self.renew();
-        if self.compactions.len() >= limits::COMPACTION_POINTS {
-            self.compactions.pop_front();
-        }
-        self.compactions.push_back(CompactionPoint { seq, before, after: self.used(estimated) });
+        let point = CompactionPoint { seq, before, after: self.used(estimated) };
+        push_bounded(&mut self.compactions, point, limits::COMPACTION_POINTS);
         self.mark(seq, estimated);
     }
 

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::push_bounded;
 use crate::limits;
 use crate::rollout::TurnSettings;
 
@@ -67,10 +68,7 @@ impl ShownSettings {
     }
 
     fn push(&mut self, seq: u64, settings: Option<TurnSettings>) {
-        if self.known.len() >= KNOWN {
-            self.known.pop_front();
-        }
-        self.known.push_back((seq, settings));
+        push_bounded(&mut self.known, (seq, settings), KNOWN);
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded::push_bounded;
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::limits;
 use crate::rollout::Replacement;
@@ -144,15 +145,8 @@ impl Visible {
         let is_first = self.turns.is_empty() && self.base.is_none();
         let above = self.context.filter(|_| !is_first);
         let (cut, before) = above.unwrap_or((seq, self.tokens));
-        if self.turns.len() >= limits::ROLLBACK_TURNS {
-            self.turns.pop_front();
-        }
-        self.turns.push_back(Turn {
-            cut,
-            tokens: before,
-            user_tokens: self.user_tokens,
-            base: self.base,
-        });
+        let turn = Turn { cut, tokens: before, user_tokens: self.user_tokens, base: self.base };
+        push_bounded(&mut self.turns, turn, limits::ROLLBACK_TURNS);
         self.user_tokens = self.user_tokens.saturating_add(tokens);
     }
 
@@ -196,11 +190,9 @@ impl Visible {
         let (base, largest) = (self.base.replace(seq), self.largest.take());
         let model_switch = self.model_switch.take();
         self.context = None;
-        if self.replaced.len() >= REPLACED {
-            self.replaced.pop_front();
-        }
         let after = self.tokens;
-        self.replaced.push_back(Replaced { line: seq, before, after, base, largest, model_switch });
+        let replaced = Replaced { line: seq, before, after, base, largest, model_switch };
+        push_bounded(&mut self.replaced, replaced, REPLACED);
     }
 
     /// Undoes the compaction on `line`: restores what it replaced, followed by what came after it. Returns

@@ -59,50 +59,32 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
 
 /// Any line, its contents unparsed.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Line<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<Text<'a>>,
-    #[serde(borrow)]
     subtype: Option<Text<'a>>,
-    #[serde(borrow)]
     timestamp: Option<Text<'a>>,
-    #[serde(borrow)]
     session_id: Option<Text<'a>>,
-    #[serde(borrow)]
     agent_id: Option<Text<'a>>,
-    #[serde(borrow)]
     cwd: Option<Text<'a>>,
-    #[serde(borrow)]
     version: Option<Text<'a>>,
-    #[serde(borrow)]
     git_branch: Option<Text<'a>>,
-    #[serde(borrow)]
     entrypoint: Option<Text<'a>>,
-    #[serde(borrow)]
     parent_uuid: Option<Text<'a>>,
-    #[serde(borrow)]
     forked_from: Option<&'a RawValue>,
     is_sidechain: Option<bool>,
     is_meta: Option<bool>,
     is_compact_summary: Option<bool>,
     is_api_error_message: Option<bool>,
-    #[serde(borrow)]
     compact_metadata: Option<&'a RawValue>,
-    #[serde(borrow)]
     message: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_use_result: Option<&'a RawValue>,
-    #[serde(borrow)]
     attachment: Option<&'a RawValue>,
-    #[serde(borrow)]
     custom_title: Option<Text<'a>>,
-    #[serde(borrow)]
     ai_title: Option<Text<'a>>,
-    #[serde(borrow)]
     summary: Option<Text<'a>>,
     /// Our mark: the position that a continuation continues from.
-    #[serde(borrow)]
     longhaul: Option<&'a RawValue>,
 }
 

@@ -60,18 +60,14 @@ pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// Any shape of line, its payload unparsed.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Envelope<'a> {
-    #[serde(borrow)]
     timestamp: Option<&'a RawValue>,
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<Text<'a>>,
-    #[serde(borrow)]
     payload: Option<&'a RawValue>,
-    #[serde(borrow)]
     record_type: Option<&'a RawValue>,
-    #[serde(borrow)]
     instructions: Option<&'a RawValue>,
-    #[serde(borrow)]
     id: Option<&'a RawValue>,
 }
 

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::bounded::push_bounded;
 use crate::limits;
 
 /// The parents of the last requests.
@@ -32,10 +33,7 @@ impl Branches {
     }
 
     pub(super) fn begin_turn(&mut self) {
-        if self.parents.len() >= limits::ROLLBACK_TURNS {
-            self.parents.pop_front();
-        }
-        self.parents.push_back(std::mem::take(&mut self.next));
+        push_bounded(&mut self.parents, std::mem::take(&mut self.next), limits::ROLLBACK_TURNS);
     }
 
     pub(super) fn roll_back(&mut self, turns: u64) {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::banner::Banner;
 use super::call::{Change, Work, short_id};
 use super::{At, Call, CallResult, CommandOutcome};
+use crate::bounded::push_bounded;
 use crate::limits;
 use crate::rollout::output;
 use crate::rollout::tool::Poll;
@@ -141,10 +142,7 @@ impl Pending {
     /// Records that later reports of the call are to be ignored.
     pub(super) fn note_settled(&mut self, call_id: &str) {
         let call_id = short_id(call_id);
-        if self.settled.len() >= limits::PENDING_CALLS {
-            self.settled.pop_front();
-        }
-        self.settled.push_back(call_id.to_owned());
+        push_bounded(&mut self.settled, call_id.to_owned(), limits::PENDING_CALLS);
     }
 
     fn position(&self, call_id: &str) -> Option<usize> {

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::super::evidence::push_bounded;
 use super::super::{lines, warnings};
 use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome};
+use crate::bounded::push_bounded;
 use crate::text;
 
 /// Maximum bytes of one of the latest calls to read, and to keep of its beginning and end: the last command of a
@@ -46,18 +46,12 @@ impl Briefing {
     /// Records a call.
     pub(in crate::briefing) fn record_call(&mut self, running: RunningCall, folder: Option<&str>) {
         self.go_on(folder);
-        if self.running.len() >= RUNNING_MAX {
-            self.running.pop_front();
-        }
         let script = lines::tidy(&running.what, folder, SCRIPT_BYTES);
         let whole = text::cut_middle(&script, ACTION_BYTES).into_owned();
         let what = lines::cut(&script, 160).into_owned();
-        if self.actions.len() >= 4 {
-            self.actions.pop_front();
-        }
         let call_id = running.call_id.clone();
-        self.actions.push_back(RecentCall { call_id, text: whole });
-        self.running.push_back(RunningCall { what, ..running });
+        push_bounded(&mut self.actions, RecentCall { call_id, text: whole }, 4);
+        push_bounded(&mut self.running, RunningCall { what, ..running }, RUNNING_MAX);
     }
 
     /// Records that the agent invoked a skill.

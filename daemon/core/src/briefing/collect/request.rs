@@ -7,6 +7,7 @@ use super::{
     ANSWERS, ActiveRequest, Briefing, CHOSE, EARLIER_BYTES, EARLIER_MAX, TEMPLATE, TURNS_MAX,
     TurnOutcome, TurnRecord, WITH, push,
 };
+use crate::bounded::push_bounded;
 use crate::digest::Digest128;
 use crate::{limits, text};
 
@@ -55,19 +56,14 @@ impl Briefing {
         let template = parsed.template.map(str::to_owned);
         let is_role = parsed.is_role;
         self.turn += 1;
-        if self.turns.len() >= TURNS_MAX {
-            self.turns.pop_front();
-        }
-        self.turns.push_back(TurnRecord { number: self.turn, outcome: TurnOutcome::Open });
+        let turn = TurnRecord { number: self.turn, outcome: TurnOutcome::Open };
+        push_bounded(&mut self.turns, turn, TURNS_MAX);
         let answered = answer::answered(&typed, &self.last_report());
         let active = if typed.is_empty() { format!("{TEMPLATE}{name})") } else { typed.clone() };
         let text = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
         let before = std::mem::replace(&mut self.active, ActiveRequest { seq, text });
-        if self.earlier.len() >= EARLIER_MAX {
-            self.earlier.pop_front();
-        }
         let text = text::cut_middle(&before.text, EARLIER_BYTES).into_owned();
-        self.earlier.push_back(ActiveRequest { text, ..before });
+        push_bounded(&mut self.earlier, ActiveRequest { text, ..before }, EARLIER_MAX);
         self.record_typed(
             seq,
             if typed.is_empty() { &name } else { &typed },

@@ -2,7 +2,6 @@
 
 use super::super::collect::Briefing;
 use super::requests;
-use crate::text;
 
 /// Percentage for the lines of such an answer, and for what was read for it.
 pub(super) const PERCENT: u16 = 30;
@@ -39,7 +38,7 @@ pub(super) fn misunderstood(briefing: &Briefing) -> Vec<u32> {
 }
 
 fn corrects(message: &str) -> bool {
-    let lower = text::lowercase(message);
+    let lower = message.to_lowercase();
     let mut rest = &*lower;
     for word in BEFORE {
         rest =

@@ -38,20 +38,15 @@ pub(super) enum PairRole {
 }
 
 #[derive(Deserialize, Default)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct ItemKeys<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
     id: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
     call_id: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
     approval_request_id: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
     role: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
     execution: Option<BorrowedText<'a>>,
-    #[serde(borrow)]
     encrypted_content: Option<BorrowedText<'a>>,
 }
 

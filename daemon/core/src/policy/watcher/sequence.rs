@@ -4,6 +4,7 @@ use super::{
     Author, Baseline, Boundary, Effect, HOUR_MS, Kind, MADE_MAX, OnFailure, PACKET_BYTES, Phase,
     Point, Run, Tier, Trigger,
 };
+use crate::bounded::push_bounded;
 use crate::rollout::contextual;
 use crate::template;
 use crate::{redact, text};
@@ -256,10 +257,7 @@ impl Run<'_, '_> {
         self.state.pressed = None;
         let made = &mut self.state.made_ms;
         made.retain(|at| *at > self.env.now_ms - HOUR_MS);
-        if made.len() >= MADE_MAX {
-            made.pop_front();
-        }
-        made.push_back(self.env.now_ms);
+        push_bounded(made, self.env.now_ms, MADE_MAX);
     }
 
     fn prompt(&self, kind: Kind) -> String {

@@ -12,12 +12,10 @@ use crate::tokens::{self, image};
 
 /// The `message` of a line.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Message<'a> {
-    #[serde(borrow)]
     pub(super) model: Option<Text<'a>>,
-    #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) stop_reason: Option<Text<'a>>,
     pub(super) usage: Option<TokenCounts>,
 }
@@ -66,29 +64,20 @@ impl TokenCounts {
 
 /// One block; the kinds share their field names.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Block<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow)]
     pub(super) text: Option<Text<'a>>,
-    #[serde(borrow)]
     thinking: Option<Text<'a>>,
-    #[serde(borrow)]
     signature: Option<Text<'a>>,
-    #[serde(borrow)]
     data: Option<Text<'a>>,
-    #[serde(borrow)]
     id: Option<Text<'a>>,
-    #[serde(borrow)]
     name: Option<Text<'a>>,
-    #[serde(borrow)]
     input: Option<&'a RawValue>,
-    #[serde(borrow)]
     tool_use_id: Option<Text<'a>>,
-    #[serde(borrow)]
     content: Option<&'a RawValue>,
     is_error: Option<bool>,
-    #[serde(borrow)]
     source: Option<Source<'a>>,
 }
 

@@ -38,12 +38,10 @@ object! {
 
 /// One part of the content of a message or output.
 #[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Part<'a> {
-    #[serde(borrow)]
     text: Option<LongText<'a>>,
-    #[serde(borrow)]
     image_url: Option<Url<'a>>,
-    #[serde(borrow)]
     detail: Option<Url<'a>>,
 }
 

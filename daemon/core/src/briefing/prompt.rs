@@ -1,6 +1,6 @@
 //! Separates what the person typed from the prompt template or command around it.
 
-use super::lines::MessageLine;
+use super::lines::{self, MessageLine};
 use super::spot::Shape;
 use crate::phrases::Phrases;
 use crate::text;
@@ -79,13 +79,15 @@ const TEMPLATE_BYTES_MIN: usize = 600;
 /// Shorter lines repeat by chance.
 pub(super) const REPEATED_BYTES_MIN: usize = 40;
 
-/// The first meaningful line of a template.
+/// The first meaningful line of a template, without marks and number.
 fn name_of(template: &str) -> String {
     let skipped = ["```", "<", "You **MUST** consider", "---"];
     let mut lines = template.lines().map(|line| line.trim().trim_start_matches('#').trim());
     let line = lines
         .find(|line| line.len() > 12 && !skipped.iter().any(|opening| line.starts_with(opening)));
-    text::one_line_cut(line.unwrap_or("prompt template"), 90)
+    let line = lines::tidy(line.unwrap_or("prompt template"), None, 400);
+    let bare = line.trim_start_matches(|c: char| c.is_ascii_digit() || ". )".contains(c));
+    text::one_line_cut(bare, 90)
 }
 
 /// The text in the first code fence, and the text after it.
@@ -222,7 +224,7 @@ mod tests {
         let prompt = of(template);
         assert_eq!(
             (prompt.typed.as_str(), prompt.name.as_str()),
-            ("Phase 3", "1. CommandRun the script that lists tasks.")
+            ("Phase 3", "CommandRun the script that lists tasks.")
         );
         assert!(prompt.template.unwrap().contains("1. CommandRun"));
         let command =

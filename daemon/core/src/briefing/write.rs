@@ -148,8 +148,10 @@ impl<'q> LineWriter<'q> {
         let is_next =
             self.last.is_some_and(|last| is_of_text(last, line) && last.spot.is_before(line.spot));
         // The line above may be the heading itself.
-        let is_below_parent =
-            is_next && self.last.is_some_and(|last| is_heading(heading, &last.text));
+        let is_above = |last: &Quote<'_>| {
+            (is_next || last.spot.is_unknown()) && is_heading(heading, &last.text)
+        };
+        let is_below_parent = !is_new_group && self.last.is_some_and(is_above);
         // After the lines nested in an item its list goes on, as the next number says.
         let is_numbered = line.text.starts_with(|c: char| c.is_ascii_digit());
         let is_back = !is_new_group && is_numbered && self.outer == Some(heading);

@@ -74,3 +74,15 @@ fn the_words_before_pasted_text_are_the_persons_own() {
     let text = render(&briefing, &Extra::default(), 400);
     assert!(text.contains("Analyze each of them with an agent of its own."), "{text}");
 }
+
+#[test]
+fn a_step_that_is_above_its_parts_is_not_written_again_as_their_heading() {
+    let template = "## User Input\n\n```text\n```\n\n## Outline\n\n4. Compare the garden's plans and report the \
+                    differences:\n   - ALWAYS read `plans/north.md` before the others\n   - ERROR if one is missing\n\
+                    5. STOP when the gate is painted.\n";
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, template, None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert_eq!(text.matches("4. Compare the garden's plans").count(), 1, "{text}");
+    assert!(text.contains("(prompt template: Compare the garden's plans"), "{text}");
+}

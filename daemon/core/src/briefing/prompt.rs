@@ -87,7 +87,7 @@ fn name_of(template: &str) -> String {
         .find(|line| line.len() > 12 && !skipped.iter().any(|opening| line.starts_with(opening)));
     let line = lines::tidy(line.unwrap_or("prompt template"), None, 400);
     let bare = line.trim_start_matches(|c: char| c.is_ascii_digit() || ". )".contains(c));
-    text::one_line_cut(bare, 90)
+    text::one_line_cut(bare.trim_end_matches(':'), 90)
 }
 
 /// The text in the first code fence, and the text after it.

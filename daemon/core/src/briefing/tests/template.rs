@@ -77,8 +77,8 @@ fn the_words_before_pasted_text_are_the_persons_own() {
 
 #[test]
 fn a_step_that_is_above_its_parts_is_not_written_again_as_their_heading() {
-    let template = "## User Input\n\n```text\n```\n\n## Outline\n\n4. Compare the garden's plans and report the \
-                    differences:\n   - ALWAYS read `plans/north.md` before the others\n   - ERROR if one is missing\n\
+    let template = "## User Input\n\n```text\n```\n\n## Outline\n\n4. Compare the garden's plans with those of the years before and report what differs in each of them \
+                    (convert the list of last year into drawings):\n   - ALWAYS read `plans/north.md` before the others\n   - ERROR if one is missing\n\
                     5. STOP when the gate is painted.\n";
     let mut briefing = Briefing::default();
     briefing.begin_turn(1, template, None);

@@ -98,9 +98,13 @@ impl Briefing {
         {
             self.record_skill(values);
         }
+        for path in rewritten(action) {
+            let heading = written_to(path);
+            self.remarks.retain(|line| !line.heading.starts_with(&heading));
+        }
         for (heading, words) in handed_over(action) {
             self.commands.census.agents |= starts_agent(action);
-            self.record_prompt(at.seq, heading, words, folder);
+            self.record_prompt(at.seq, &heading, words, folder);
         }
     }
 
@@ -339,23 +343,42 @@ fn removal(path: String) -> FileEdit {
 }
 
 /// Texts that the agent hands over: the prompt of a sub-agent, prose written to a temporary file.
-fn handed_over(action: &Action) -> Vec<(&'static str, &str)> {
+fn handed_over(action: &Action) -> Vec<(String, &str)> {
     match action {
         Action::Other { tool, values } if TO_AGENTS.contains(&tool.as_str()) => {
-            vec![("told another agent", values)]
+            vec![("told another agent".to_owned(), values)]
         }
         Action::Script(script) => {
-            let commands = script.commands.iter().filter(|command| {
-                command.written.iter().any(|path| {
-                    paths::is_temporary_or_unresolved(path) && !path.starts_with("/dev/")
-                })
+            let texts = script.commands.iter().filter(|command| is_prose(&command.input));
+            let texts = texts.filter_map(|command| {
+                let mut paths = command.written.iter().filter(|path| is_passing(path));
+                paths.next().map(|path| (written_to(path), command.input.as_str()))
             });
-            let texts =
-                commands.map(|command| command.input.as_str()).filter(|text| is_prose(text));
-            texts.map(|text| ("wrote to hand on", text)).collect()
+            texts.collect()
         }
         _ => Vec::new(),
     }
+}
+
+/// Temporary files that a script writes anew: what an earlier one wrote there is gone.
+fn rewritten(action: &Action) -> impl Iterator<Item = &str> {
+    let commands = match action {
+        Action::Script(script) => script.commands.as_slice(),
+        _ => &[],
+    };
+    let written = commands.iter().filter(|command| !command.is_appending);
+    let paths = written.flat_map(|command| &command.written).map(String::as_str);
+    paths.filter(|path| is_passing(path) && !path.contains('$'))
+}
+
+/// Whether a file only passes something on.
+fn is_passing(path: &str) -> bool {
+    paths::is_temporary_or_unresolved(path) && !path.starts_with("/dev/")
+}
+
+/// The heading of a text in a temporary file.
+fn written_to(path: &str) -> String {
+    format!("wrote to hand on in {path}")
 }
 
 /// Programs that are agents or start them.
@@ -444,7 +467,20 @@ mod tests {
         let (tool, values) = ("Task".to_owned(), "explore: find the lexer".to_owned());
         assert_eq!(
             handed_over(&Action::Other { tool, values }),
-            [("told another agent", "explore: find the lexer")]
+            [("told another agent".to_owned(), "explore: find the lexer")]
         );
+    }
+
+    #[test]
+    fn a_temporary_file_that_is_written_anew_replaces_what_it_had() {
+        for (path, command, stays) in [
+            ("/tmp/list", "cat > /tmp/list <<'EOF'\na b\nEOF\n", false),
+            ("/tmp/list", "cat >> /tmp/list <<'EOF'\na b\nEOF\n", true),
+            ("/tmp/other", "cat > /tmp/list <<'EOF'\na b\nEOF\n", true),
+        ] {
+            let heading = written_to(path);
+            let action = script(command);
+            assert_eq!(!rewritten(&action).any(|path| written_to(path) == heading), stays);
+        }
     }
 }

@@ -31,6 +31,7 @@ mod git;
 mod kinds;
 mod lines;
 mod marks;
+mod names;
 mod openapi;
 mod outcome;
 mod placeholders;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::documents;
 use super::file_edit::FileEdit;
+use super::names::push_name;
 use super::openapi;
 use super::placeholders::is_template;
 use super::replacements::Replacements;
@@ -16,9 +17,6 @@ use crate::{paths, text};
 
 /// Maximum files to keep; evicts the file changed longest ago.
 const FILES_MAX: usize = 128;
-
-/// Maximum names of a file to keep, newest last.
-const NAMES_MAX: usize = 24;
 
 const NAME_BYTES: usize = 48;
 
@@ -255,14 +253,6 @@ fn read_code(
         }
         visit(text, strength, Spot { at, ..Spot::default() });
     }
-}
-
-fn push_name(names: &mut Vec<String>, name: &str) {
-    names.retain(|known| known != name);
-    if names.len() >= NAMES_MAX {
-        names.remove(0);
-    }
-    names.push(name.to_owned());
 }
 
 /// The names that the lines of a file declare: headings and routes of a document, functions and types of

@@ -2,6 +2,7 @@
 
 use super::super::documents;
 use super::super::kinds::EvidenceKind;
+use super::super::names::chosen;
 use super::Builder;
 use crate::paths;
 
@@ -61,13 +62,12 @@ impl Builder<'_> {
                     () if documents::is_prose(&file.path) => (NAMES, NAMES_BYTES / 2),
                     () => (NAMES, NAMES_BYTES),
                 };
-                let first = effect.names.len().saturating_sub(names);
                 if !effect.is_deleted {
                     let verb = if effect.written_lines.is_some() { "holds" } else { "adds" };
-                    text.push_str(&list_names(verb, &effect.names[first..], bytes));
+                    text.push_str(&list_names(verb, &effect.names, names, bytes));
                     let removed = effect.removed.iter().filter(|name| self.is_said(name));
                     let removed: Vec<String> = removed.cloned().collect();
-                    text.push_str(&list_names("removes", &removed, NAMES_BYTES));
+                    text.push_str(&list_names("removes", &removed, removed.len(), NAMES_BYTES));
                 }
             }
             text.push(')');
@@ -77,18 +77,13 @@ impl Builder<'_> {
     }
 }
 
-/// `; adds a, b`: the newest names within `bytes`, in their order.
-fn list_names(verb: &str, names: &[String], bytes: usize) -> String {
-    let mut room = bytes;
-    let fitting = names.iter().rev().take_while(|name| {
-        let fits = name.len() + 2 <= room;
-        room = room.saturating_sub(name.len() + 2);
-        fits
-    });
-    let shown = &names[names.len() - fitting.count()..];
-    match (shown.is_empty(), shown.len() < names.len()) {
+/// `; adds a, b`: at most `most` of the names, within `bytes`, in their order.
+fn list_names(verb: &str, names: &[String], most: usize, bytes: usize) -> String {
+    let shown = chosen(names, most, bytes);
+    let is_all = shown.len() == names.len().min(most);
+    match (shown.is_empty(), is_all) {
         (true, _) => String::new(),
-        (false, true) => format!("; {verb} …, {}", shown.join(", ")),
-        (false, false) => format!("; {verb} {}", shown.join(", ")),
+        (false, false) => format!("; {verb} …, {}", shown.join(", ")),
+        (false, true) => format!("; {verb} {}", shown.join(", ")),
     }
 }

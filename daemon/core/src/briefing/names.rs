@@ -1,0 +1,68 @@
+//! A bounded list of names that a file declares, newest last.
+
+/// Maximum names of a file to keep.
+const NAMES_MAX: usize = 24;
+
+pub(super) fn push_name(names: &mut Vec<String>, name: &str) {
+    names.retain(|known| known != name);
+    if names.len() >= NAMES_MAX {
+        names.remove(least_of(names));
+    }
+    names.push(name.to_owned());
+}
+
+/// At most `most` of the names, within `bytes`.
+pub(super) fn chosen(names: &[String], most: usize, bytes: usize) -> Vec<String> {
+    let mut chosen = names.to_vec();
+    let is_over = |names: &[String]| {
+        names.len() > most || names.iter().map(|name| name.len() + 2).sum::<usize>() > bytes
+    };
+    while is_over(&chosen) {
+        chosen.remove(least_of(&chosen));
+    }
+    chosen
+}
+
+/// The name to drop. Of a series (`Part 1`, `Part 2`) that is the oldest of the longest, so that the sections that are
+/// written do not displace the parts that a document still has to get; names outside a series go first if they are old.
+fn least_of(names: &[String]) -> usize {
+    let series = |name: &str| name.split_once(' ').map(|(first, _)| first.to_owned());
+    let parts = |name: &String| match series(name) {
+        Some(first) => names.iter().filter(|it| series(it).as_ref() == Some(&first)).count(),
+        None => 1,
+    };
+    let old = &names[..names.len().div_ceil(2)];
+    let alone = old.iter().position(|name| parts(name) == 1);
+    let longest = names.iter().map(parts).max();
+    alone.or_else(|| names.iter().position(|name| Some(parts(name)) == longest)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_that_are_not_written_stay_beside_the_sections_of_those_that_are() {
+        let mut names = Vec::new();
+        for title in ["Overview", "Sources", "Part 1", "Part 2", "Part 3", "Part 4"] {
+            push_name(&mut names, title);
+        }
+        for section in 0..40 {
+            push_name(&mut names, &format!("Section 1.{section}"));
+        }
+        assert_eq!(names.len(), NAMES_MAX);
+        assert_eq!(names[..4], ["Part 1", "Part 2", "Part 3", "Part 4"]);
+        let shown = chosen(&names, usize::MAX, 80);
+        let sections = ["Section 1.36", "Section 1.37", "Section 1.38", "Section 1.39"];
+        assert_eq!(shown[..3], ["Part 2", "Part 3", "Part 4"]);
+        assert_eq!(shown[3..], sections);
+    }
+
+    #[test]
+    fn of_names_outside_a_series_the_oldest_goes() {
+        let names = ["parse", "read_all", "Writer"].map(str::to_owned);
+        assert_eq!(chosen(&names, 2, 100), ["read_all", "Writer"]);
+        assert_eq!(chosen(&names, 9, 9), ["Writer"]);
+        assert_eq!(chosen(&[], 2, 9), [""; 0]);
+    }
+}

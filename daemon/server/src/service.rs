@@ -69,7 +69,7 @@ use storage::Storage;
 use texts::TextStore;
 use wiring::Wiring;
 
-pub use error::{ChoiceError, CurationStop, ServiceError};
+pub use error::{ChoiceError, CurationEnd, ServiceError};
 pub use wiring::{
     CheckpointServices, CompactionServices, ContextServices, HistoryServices, JobServices,
     MemoryServices, PolicyServices, SearchServices, ThreadServices,

@@ -219,9 +219,7 @@ const COMPACTION: &[Floor] = &[
 const MEMORY: &[Floor] = &[
     &["ask", "baseline", "folder", "passages", "project", "sources"],
     &["publications"],
-    &["citations", "reader"],
-    &["reads"],
-    &["thread_reader"],
+    &["citations", "reader", "thread_reader"],
     &["extract"],
     &["publish", "scan"],
     &["curation", "notes", "status", "waves"],

@@ -173,9 +173,9 @@ const SERVICE: &[Floor] = &[
     &["job", "notices", "policy", "settings_diff", "worker"],
     &["compaction"],
     &["continuation", "forget"],
-    &["idle_trim", "reload", "startup"],
+    &["reload", "startup"],
     &["storage"],
-    &["status"],
+    &["idle_trim", "status"],
     &["wiring"],
 ];
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_with_macros::skip_serializing_none;
 
 /// `archive/status`: the archive's contents and state.
-#[derive(Debug, Clone, Copy)]
 pub struct Overview;
 
 /// No params.
@@ -88,7 +87,6 @@ pub enum ArchiveState {
 ///
 /// # Errors
 /// `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct ArchiveList;
 
 /// Which threads.
@@ -148,7 +146,6 @@ pub struct ArchivedThread {
 ///
 /// # Errors
 /// `not_archived`.
-#[derive(Debug, Clone, Copy)]
 pub struct Verify;
 
 /// Which files.
@@ -180,7 +177,6 @@ pub struct VerifyResult {
 ///
 /// # Errors
 /// `not_archived`, `file_exists`, `archive_damaged`.
-#[derive(Debug, Clone, Copy)]
 pub struct Restore;
 
 /// Which thread, and where to write it.
@@ -225,7 +221,6 @@ pub struct RestoredFile {
 ///
 /// # Errors
 /// `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Forget;
 
 /// Which thread.

@@ -28,7 +28,6 @@ pub use update::{
 ///
 /// # Errors
 /// `thread_not_found`; `checkpoint_not_found` before the first item.
-#[derive(Debug, Clone, Copy)]
 pub struct CheckpointGet;
 
 /// Which thread, and when.
@@ -57,7 +56,6 @@ pub struct CheckpointGetResult {
 ///
 /// # Errors
 /// As [`CheckpointGet`].
-#[derive(Debug, Clone, Copy)]
 pub struct View;
 
 /// Which thread, how much, and when.

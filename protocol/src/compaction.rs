@@ -39,7 +39,6 @@ pub use templates::{
 /// thread of another program; `stale_base` if in the meantime the thread was rolled back or compacted, or a compacted
 /// call got its output; `limit_exceeded` for a result over 4 MiB. The strategies `auto` and `checkpoint` cannot fail on any
 /// history: else only `checkpoint_not_found` for a thread without items, and errors of the store.
-#[derive(Debug, Clone, Copy)]
 pub struct Run;
 
 /// What to compact, and how. Exactly one of `thread_id` and `items` is given.

@@ -24,7 +24,6 @@ pub use usage::{
 };
 
 /// `context/estimate`: what items or a text would cost in a context window.
-#[derive(Debug, Clone, Copy)]
 pub struct Estimate;
 
 /// What to estimate. Exactly one of `items` and `text` is given.

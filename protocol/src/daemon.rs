@@ -18,7 +18,6 @@ pub use status::{
 
 /// `initialize`: agrees on a revision and on capabilities. Optional: a connection that skips it speaks the
 /// oldest revision of the major and holds the baseline capabilities.
-#[derive(Debug, Clone, Copy)]
 pub struct Initialize;
 
 /// The caller, and what it supports.
@@ -81,11 +80,9 @@ pub struct ServerInfo {
 pub struct NoParams {}
 
 /// `daemon/status`: the state of the daemon.
-#[derive(Debug, Clone, Copy)]
 pub struct Status;
 
 /// `daemon/config`: the current values and where each comes from.
-#[derive(Debug, Clone, Copy)]
 pub struct ShowConfig;
 
 /// The daemon's configuration. No value contains a provider's key.
@@ -113,7 +110,6 @@ pub struct ConfigValue {
 
 /// `daemon/reload`: reloads the configuration file. Keys that can change while the daemon runs apply at once;
 /// an invalid file (`config_invalid`) changes nothing.
-#[derive(Debug, Clone, Copy)]
 pub struct Reload;
 
 /// The changes to the configuration.
@@ -141,7 +137,6 @@ pub struct ConfigChange {
 
 /// `daemon/shutdown`: answers, finishes what is in flight, and ends. Under socket activation the next
 /// connection starts a new daemon.
-#[derive(Debug, Clone, Copy)]
 pub struct Shutdown;
 
 /// The daemon that is ending. It is gone when its socket no longer answers.

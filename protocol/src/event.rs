@@ -14,7 +14,6 @@ use serde_with_macros::skip_serializing_none;
 /// # Errors
 /// `too_many_subscriptions` beyond
 /// `limit::SUBSCRIPTIONS_PER_CONNECTION_MAX`.
-#[derive(Debug, Clone, Copy)]
 pub struct Subscribe;
 
 /// Which events.
@@ -40,7 +39,6 @@ pub struct SubscribeResult {
 }
 
 /// `event/unsubscribe`: ends a subscription. An unknown one is not an error.
-#[derive(Debug, Clone, Copy)]
 pub struct Unsubscribe;
 
 /// Which subscription.

@@ -10,7 +10,6 @@ use serde_with_macros::skip_serializing_none;
 /// # Errors
 /// `thread_not_found` and `handle_not_found`; `source_changed` if neither the transcript nor the archive has these
 /// bytes; `archive_damaged` if the archive's copy of them is damaged.
-#[derive(Debug, Clone, Copy)]
 pub struct Expand;
 
 /// Which handle.
@@ -58,7 +57,6 @@ pub struct ExpandResult {
 /// # Errors
 /// `thread_not_found`; `source_changed` when neither a transcript nor the archive holds these bytes; `archive_damaged`
 /// if the archive's copy of them is damaged.
-#[derive(Debug, Clone, Copy)]
 pub struct HistoryGet;
 
 /// Which history.

@@ -16,7 +16,6 @@ pub use worker::{
 };
 
 /// `job/list`: jobs, the last changed first.
-#[derive(Debug, Clone, Copy)]
 pub struct JobList;
 
 /// Which jobs.
@@ -77,7 +76,6 @@ pub struct Job {
 ///
 /// # Errors
 /// `job_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct JobGet;
 
 /// Which job.
@@ -114,7 +112,6 @@ pub struct JobEvent {
 ///
 /// # Errors
 /// `job_not_found`; `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Why;
 
 /// Why.
@@ -139,14 +136,12 @@ pub struct WhyResult {
 ///
 /// # Errors
 /// `job_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Retry;
 
 /// `job/cancel`: cancels a job; a running attempt is stopped and its result discarded.
 ///
 /// # Errors
 /// `job_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Cancel;
 
 /// A job after a change.

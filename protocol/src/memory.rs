@@ -24,7 +24,6 @@ pub use run::{
 };
 
 /// `memory/summary`: the text about `cwd` to put into the context of a new thread.
-#[derive(Debug, Clone, Copy)]
 pub struct Summary;
 
 /// Which folder, and how much.
@@ -70,7 +69,6 @@ pub struct SummaryResult {
 ///
 /// # Errors
 /// `query_invalid`.
-#[derive(Debug, Clone, Copy)]
 pub struct Search;
 
 /// What to look for.
@@ -125,7 +123,6 @@ pub struct Hit {
 }
 
 /// `memory/list`: the files of memory.
-#[derive(Debug, Clone, Copy)]
 pub struct MemoryList;
 
 /// Which files.
@@ -170,7 +167,6 @@ pub struct MemoryFile {
 ///
 /// # Errors
 /// `invalid_params`: there is no such file, or its path leads out of the folder or through a link.
-#[derive(Debug, Clone, Copy)]
 pub struct Read;
 
 /// Which lines.

@@ -17,7 +17,6 @@ use crate::text::Raw;
 /// # Errors
 /// `limit_exceeded` for a text over `limit::MESSAGE_BYTES_MAX`; `store_busy` when another process holds
 /// the file; `disk_full`.
-#[derive(Debug, Clone, Copy)]
 pub struct Append;
 
 /// The prompt.
@@ -52,7 +51,6 @@ pub struct AppendResult {
 }
 
 /// `message_history/lookup`: prompts, the newest first; or the one at a place.
-#[derive(Debug, Clone, Copy)]
 pub struct Lookup;
 
 /// Which prompts.

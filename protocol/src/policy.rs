@@ -28,7 +28,6 @@ pub use step::{Effect, Step, StepEvent, StepParams, StepResult, Trigger};
 ///
 /// # Errors
 /// `thread_not_found`, `checkpoint_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Evaluate;
 
 /// Which thread, and at which point.

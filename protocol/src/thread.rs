@@ -26,7 +26,6 @@ pub use write::{
 };
 
 /// `thread/list`: threads, last updated first.
-#[derive(Debug, Clone, Copy)]
 pub struct ThreadList;
 
 /// Which threads.
@@ -161,7 +160,6 @@ pub enum ThreadKind {
 }
 
 /// `thread/get`: one thread and its files.
-#[derive(Debug, Clone, Copy)]
 pub struct ThreadGet;
 
 /// Which thread.
@@ -210,7 +208,6 @@ pub struct ThreadFile {
 /// # Errors
 /// `ingest_behind` if `timeout_ms` runs out: ingestion continues, `thread/get` shows its progress.
 /// `path_outside` for a path under no source.
-#[derive(Debug, Clone, Copy)]
 pub struct Sync;
 
 /// Which transcript, and how far. Exactly one of `thread_id` and `path` is given.

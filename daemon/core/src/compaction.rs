@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 /// Where in a turn a compaction takes place; decides whether the initial context is inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
+#[derive(strum::IntoStaticStr, strum::EnumString)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Phase {
     #[default]

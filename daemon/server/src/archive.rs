@@ -30,7 +30,7 @@ use longhaul_store::{ArchiveIndex, ArchivedTranscript, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 
-pub use files::ArchivedFiles;
+pub use files::{ArchivedFiles, path_hash};
 pub use forgotten::ForgottenThreads;
 pub use pack::{
     PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, readable_chunks,
@@ -92,11 +92,7 @@ impl Archive {
 
     /// Opens the index, rebuilding a damaged one from the packs, and removes what a crash left.
     pub async fn open(&self) -> Result<ArchiveIndex, StoreError> {
-        let access = |error: io::Error| StoreError::Access {
-            path: self.folder.clone(),
-            detail: error.to_string(),
-        };
-        make_folder(&self.folder).map_err(access)?;
+        make_folder(&self.folder).map_err(|error| self.failed(&error))?;
         let path = self.folder.join(INDEX);
         let recreate = async |detail: &str| {
             tracing::warn!(path = %path.display(), detail, "rebuilding the archive's index");
@@ -127,11 +123,7 @@ impl Archive {
     /// Reconciles packs and index. An index that never had a pack is rebuilt from the packs. Otherwise, packs that are not in
     /// the index were not committed, or not removed. Afterwards, no text of a forgotten thread is in the index.
     async fn settle(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
-        let access = |error: io::Error| StoreError::Access {
-            path: self.folder.clone(),
-            detail: error.to_string(),
-        };
-        let found = packs_in(&self.folder).map_err(access)?;
+        let found = packs_in(&self.folder).map_err(|error| self.failed(&error))?;
         if index.packs.last().await? == 0 && !found.is_empty() {
             rebuild::rebuild(&self.folder, index, &found).await?;
         }
@@ -141,26 +133,18 @@ impl Archive {
 
     /// Removes packs that are not in the index: they were not committed, or could not be removed. No pack is being written.
     pub async fn remove_orphans(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
-        let access = |error: io::Error| StoreError::Access {
-            path: self.folder.clone(),
-            detail: error.to_string(),
-        };
         let known: Vec<i64> = index.packs.all().await?.iter().map(|pack| pack.pack).collect();
-        let found = packs_in(&self.folder).map_err(access)?;
+        let found = packs_in(&self.folder).map_err(|error| self.failed(&error))?;
         for orphan in found.iter().filter(|number| !known.contains(number)) {
-            fs::remove_file(self.pack(*orphan)).map_err(access)?;
+            fs::remove_file(self.pack(*orphan)).map_err(|error| self.failed(&error))?;
         }
         Ok(())
     }
 
     /// Whether the index is from an older backup than the packs. Marks packs that are gone.
     async fn is_outdated(&self, index: &ArchiveIndex) -> Result<bool, StoreError> {
-        let access = |error: io::Error| StoreError::Access {
-            path: self.folder.clone(),
-            detail: error.to_string(),
-        };
         let known = index.packs.all().await?;
-        let mut found = packs_in(&self.folder).map_err(access)?;
+        let mut found = packs_in(&self.folder).map_err(|error| self.failed(&error))?;
         for lost in known.iter().filter(|pack| !pack.is_damaged && !found.contains(&pack.pack)) {
             tracing::error!(pack = lost.pack, "a pack of the archive is gone");
             index.packs.record_check(lost.pack, 0, false).await?;
@@ -172,11 +156,8 @@ impl Archive {
 
     /// Removes the texts of forgotten threads: an interrupted call has not erased them, or the index was rebuilt or restored.
     pub async fn remove_forgotten(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
-        let access = |error: io::Error| StoreError::Access {
-            path: self.folder.clone(),
-            detail: error.to_string(),
-        };
-        let forgotten = ForgottenThreads::read(&self.folder).map_err(access)?;
+        let forgotten =
+            ForgottenThreads::read(&self.folder).map_err(|error| self.failed(&error))?;
         if forgotten.lost() > 0 {
             tracing::error!(
                 lines = forgotten.lost(),
@@ -191,13 +172,19 @@ impl Archive {
         }
         for thread in index.threads.ages().await? {
             if forgotten.has(&thread.thread_id) {
-                forgotten.add(&self.folder, &thread.thread_id).map_err(access)?;
+                forgotten
+                    .add(&self.folder, &thread.thread_id)
+                    .map_err(|error| self.failed(&error))?;
                 let rows = index.transcripts.of_thread(&thread.thread_id).await?;
                 let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
                 index.transcripts.remove(&ids).await?;
             }
         }
         Ok(())
+    }
+
+    fn failed(&self, error: &io::Error) -> StoreError {
+        StoreError::Access { path: self.folder.clone(), detail: error.to_string() }
     }
 
     /// Closes the index; it can be opened again.

@@ -1,11 +1,11 @@
 //! Private folders: created with mode 0700, or checked to be the user's own and closed to everyone else.
 //!
 //! An existing folder is checked, never repaired: changing the mode of a folder that someone else chose (a home folder,
-//! `/tmp`) would be a surprise. The error names the remedy.
+//! `/tmp`) would be a surprise. The error names the remedy. In them, [`replace`] changes a file as a whole.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Why a folder is not private.
@@ -61,6 +61,26 @@ pub fn make_synced(folder: &Path) -> io::Result<()> {
         _ => {}
     }
     File::open(parent)?.sync_all()
+}
+
+/// Replaces the file at `path` by one with the content that `write` writes into `new`, a file in the same folder. A crash
+/// leaves the old file or the new one, and perhaps `new`, which the next call removes.
+pub fn replace(
+    path: &Path,
+    new: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    match fs::remove_file(new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
+    let written = write(&mut file).and_then(|()| file.sync_all());
+    if let Err(error) = written.and_then(|()| fs::rename(new, path)) {
+        fs::remove_file(new).ok();
+        return Err(error);
+    }
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use jsonrpsee::{BoundedSubscriptions, ConnectionId, MethodSink};
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -206,29 +205,6 @@ pub struct Counters {
     pub refused: AtomicU64,
     /// Durations of requests, for `daemon/metrics`.
     pub calls: CallTimes,
-    /// Notifies a task that waits for a request.
-    pub activity: Activity,
-}
-
-/// Notifies one waiter of the next request. Without a waiter, a request costs one atomic load.
-#[derive(Debug, Default)]
-pub struct Activity {
-    is_awaited: AtomicBool,
-    work_started: Notify,
-}
-
-impl Activity {
-    pub(crate) fn note(&self) {
-        if self.is_awaited.load(Ordering::Relaxed) && self.is_awaited.swap(false, Ordering::Relaxed)
-        {
-            self.work_started.notify_one();
-        }
-    }
-
-    pub(crate) async fn work_started(&self) {
-        self.is_awaited.store(true, Ordering::Relaxed);
-        self.work_started.notified().await;
-    }
 }
 
 /// Increments a counter for its own lifetime.

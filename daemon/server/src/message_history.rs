@@ -21,23 +21,15 @@ mod lookup;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use longhaul_core::message_history::Message;
 use tokio::sync::Mutex;
 
 use crate::clock::Clock;
-use crate::lock::{Lock, LockError};
+use crate::lock::{self, Lock, LockError};
 
 pub use log::PromptEntry;
 pub use lookup::{Filter, LogInfo, Page, Place, PromptMatch};
-
-/// How often to try a lock held by another process, and the pause between.
-///
-/// # Source
-/// Codex waits a second in all.
-const LOCK_TRIES: u32 = 50;
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 const LOCK: &str = "message_history.lock";
 
@@ -149,16 +141,11 @@ impl MessageHistory {
 
     async fn lock(&self) -> Result<Lock, MessageHistoryError> {
         let path = self.folder.join(LOCK);
-        for _ in 0..LOCK_TRIES {
-            match Lock::take(&path) {
-                Ok(lock) => return Ok(lock),
-                Err(LockError::Held { .. }) => tokio::time::sleep(LOCK_PAUSE).await,
-                Err(LockError::Failed { path, source }) => {
-                    return Err(MessageHistoryError::File { path, source });
-                }
-            }
-        }
-        Err(MessageHistoryError::Busy)
+        let is_held = |error: &LockError| matches!(error, LockError::Held { .. });
+        lock::soon(|| Lock::take(&path), is_held).await.map_err(|error| match error {
+            LockError::Held { .. } => MessageHistoryError::Busy,
+            LockError::Failed { path, source } => MessageHistoryError::File { path, source },
+        })
     }
 }
 

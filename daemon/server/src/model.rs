@@ -11,7 +11,7 @@
 //! *A crash* before the ledger's entry: nothing was sent. After it: the entry remains, at worst too high. After the
 //! answer is stored: the next run gets it without paying.
 //!
-//! *Cancelling* drops the response, which closes the connection, so the provider stops generating. Keys are read when
+//! *Cancelling* is dropping the future: it closes the connection, so the provider stops generating. Keys are read when
 //! they are needed, and are in no log, error or ledger.
 
 mod command;
@@ -29,12 +29,11 @@ use longhaul_core::model::budget::{Budget, Spending};
 use longhaul_core::model::{Answer, Ask, Fault, FaultKind, backoff};
 use longhaul_core::tokens;
 use longhaul_store::ModelTable;
-use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 
 pub use ledger::Purpose;
-pub use provider::{KeySource, Kind, Provider, Remote, RemoteSetting, Timeouts};
+pub use provider::{IDLE_TIMEOUT, KeySource, Kind, Provider, Remote, RemoteSetting};
 
 use ledger::Ledger;
 
@@ -167,7 +166,6 @@ pub struct Call<'a> {
     pub job: Spending,
     /// Time for all tries together.
     pub deadline: Duration,
-    pub cancel: &'a CancellationToken,
 }
 
 /// An answer, with the cost of all tries.
@@ -265,14 +263,13 @@ impl Models {
         loop {
             let elapsed = self.clock.elapsed().saturating_sub(started);
             let left = call.deadline.saturating_sub(elapsed);
-            let job = add(call.job, spent);
             tries += 1;
-            let result = self.attempt(request, left, job).await;
+            let result = self.attempt(request, left, call.job + spent).await;
             let (cost, result) = match result {
                 Ok((answer, cost)) => (cost, Ok(answer)),
                 Err((fault, cost)) => (cost, Err(fault)),
             };
-            spent = add(spent, cost);
+            spent = spent + cost;
             let fault = match result {
                 Ok(answer) => {
                     let answer = answer.redacted();
@@ -292,10 +289,7 @@ impl Models {
             let Some(wait_ms) = wait_ms else { return Err(failed(fault, spent)) };
             tracing::info!(provider = call.provider, %fault, wait_ms, "asking a model again");
             before = Some(fault);
-            tokio::select! {
-                () = call.cancel.cancelled() => return Err(failed(cancelled(), spent)),
-                () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
-            }
+            tokio::time::sleep(Duration::from_millis(wait_ms)).await;
         }
     }
 
@@ -328,13 +322,9 @@ impl Models {
                 Kind::Command(argv) => command::attempt(argv, body).await,
             }
         };
-        let result = tokio::select! {
-            biased;
-            () = call.cancel.cancelled() => Err(cancelled()),
-            result = tokio::time::timeout(left, send) => result.unwrap_or_else(|_| {
-                Err(Fault::new(FaultKind::Timeout, "the answer was not complete before the deadline"))
-            }),
-        };
+        let late =
+            || Fault::new(FaultKind::Timeout, "the answer was not complete before the deadline");
+        let result = tokio::time::timeout(left, send).await.unwrap_or_else(|_| Err(late()));
         let cost = self.ledger.close(&entry, &result).await;
         match result {
             Ok(answer) => Ok((answer, cost)),
@@ -349,18 +339,6 @@ impl Models {
         }
         let client = http::client()?;
         Ok(self.client.get_or_init(|| client))
-    }
-}
-
-fn cancelled() -> Fault {
-    Fault::new(FaultKind::Cancelled, "the request was cancelled")
-}
-
-fn add(a: Spending, b: Spending) -> Spending {
-    Spending {
-        requests: a.requests.saturating_add(b.requests),
-        tokens: a.tokens.saturating_add(b.tokens),
-        output_tokens: a.output_tokens.saturating_add(b.output_tokens),
     }
 }
 

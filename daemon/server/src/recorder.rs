@@ -36,7 +36,7 @@ mod log;
 mod open_logs;
 mod place;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
@@ -130,19 +130,14 @@ impl Recorder {
                 None => place::begin(&folder, &opening, at_ms).map(|path| Some((path, true))),
             }
         });
-        let found = found.await?.map_err(|source| self.failed(&self.folder, source))?;
+        let found = found.await?.map_err(|source| self.failed(source))?;
         let (path, created) = found.ok_or_else(|| RecorderError::NotFound(thread_id.clone()))?;
         let mut log = self.logs.log(&thread_id, path.clone()).lock_owned().await;
         if log.path() != path {
             // The file was deleted or moved; this is its current path.
-            *log = Log::at(path);
+            *log = Log::at(thread_id.clone(), path);
         }
-        let (path, seq) = on_blocking(move || {
-            let read = log.seq();
-            (log.path().to_owned(), read)
-        })
-        .await?;
-        let seq = seq.map_err(|source| self.failed(&path, source))?;
+        let (path, seq) = on_blocking(move || log.place()).await?;
         Ok(OpenThread { thread_id, path, seq, created })
     }
 
@@ -158,13 +153,8 @@ impl Recorder {
         make: impl FnOnce(i64) -> Result<Vec<Line>, E> + Send + 'static,
     ) -> Result<AppendReport, E> {
         let mut log = self.log(thread_id).await?;
-        let (at_ms, thread_id) = (self.clock.now_ms(), thread_id.to_owned());
-        let appended = on_blocking(move || {
-            let lines = make(at_ms)?;
-            let appended = log.append(&lines, expected_seq);
-            appended.map_err(|error| E::from(error.into_recorder(&thread_id, log.path())))
-        });
-        appended.await?
+        let at_ms = self.clock.now_ms();
+        on_blocking(move || Ok(log.append(&make(at_ms)?, expected_seq)?)).await
     }
 
     /// Appends one line computed from those after `covered_seq`, with no other line in between; returns its seq when it is
@@ -180,21 +170,15 @@ impl Recorder {
         make: impl FnOnce(i64, Vec<String>) -> Result<Line, E> + Send + 'static,
     ) -> Result<u64, E> {
         let mut log = self.log(thread_id).await?;
-        let (at_ms, thread_id) = (self.clock.now_ms(), thread_id.to_owned());
-        let client_item_id = client_item_id.to_owned();
-        let appended = on_blocking(move || {
-            let path = log.path().to_owned();
-            let failed = |source| E::from(RecorderError::File { path: path.clone(), source });
-            if let Some(seq) = log.seq_of(&client_item_id).map_err(failed)? {
+        let (at_ms, client_item_id) = (self.clock.now_ms(), client_item_id.to_owned());
+        on_blocking(move || {
+            if let Some(seq) = log.seq_of(&client_item_id)? {
                 return Ok(seq);
             }
-            let later = log.lines_after(covered_seq).map_err(failed)?;
-            let line = make(at_ms, later)?;
-            let appended = log.append(&[line], None);
-            let appended = appended.map_err(|error| error.into_recorder(&thread_id, &path));
-            Ok(appended.map_err(E::from)?.seq)
-        });
-        appended.await?
+            let line = make(at_ms, log.lines_after(covered_seq)?)?;
+            Ok(log.append(&[line], None)?.seq)
+        })
+        .await
     }
 
     /// Seq of the line appended under a client id.
@@ -205,24 +189,15 @@ impl Recorder {
     ) -> Result<Option<u64>, RecorderError> {
         let mut log = self.log(thread_id).await?;
         let client_item_id = client_item_id.to_owned();
-        let (path, seq) = on_blocking(move || {
-            let seq = log.seq_of(&client_item_id);
-            (log.path().to_owned(), seq)
-        })
-        .await?;
-        seq.map_err(|source| self.failed(&path, source))
+        on_blocking(move || log.seq_of(&client_item_id)).await
     }
 
     /// Drops the cache of a thread, after the current append.
     pub async fn close(&self, thread_id: &str) -> Result<OpenThread, RecorderError> {
         let mut log = self.log(thread_id).await?;
-        let (path, seq) = on_blocking(move || {
-            let read = log.seq();
-            (log.path().to_owned(), read)
-        })
-        .await?;
+        let read = on_blocking(move || log.place()).await;
         self.logs.drop_idle(thread_id);
-        let seq = seq.map_err(|source| self.failed(&path, source))?;
+        let (path, seq) = read?;
         Ok(OpenThread { thread_id: thread_id.to_owned(), path, seq, created: false })
     }
 
@@ -232,14 +207,10 @@ impl Recorder {
             Err(RecorderError::NotFound(_)) => return Ok(false),
             log => log?,
         };
-        let (path, removed) = on_blocking(move || {
-            let path = log.path().to_owned();
-            let removed = place::remove(&path);
-            (path, removed)
-        })
-        .await?;
+        let remove = move || place::remove(log.path()).map_err(|source| log.failed(source));
+        let removed = on_blocking(remove).await;
         self.logs.drop_idle(thread_id);
-        removed.map(|()| true).map_err(|source| self.failed(&path, source))
+        removed.map(|()| true)
     }
 
     /// Locks the log of a thread.
@@ -249,7 +220,7 @@ impl Recorder {
             None => {
                 let (folder, wanted) = (self.folder.clone(), thread_id.to_owned());
                 let found = tokio::task::spawn_blocking(move || place::find(&folder, &wanted));
-                let found = found.await?.map_err(|source| self.failed(&self.folder, source))?;
+                let found = found.await?.map_err(|source| self.failed(source))?;
                 let path = found.ok_or_else(|| RecorderError::NotFound(thread_id.to_owned()))?;
                 self.logs.log(thread_id, path)
             }
@@ -257,15 +228,15 @@ impl Recorder {
         Ok(log.lock_owned().await)
     }
 
-    fn failed(&self, path: &Path, source: std::io::Error) -> RecorderError {
-        RecorderError::File { path: path.to_owned(), source }
+    fn failed(&self, source: std::io::Error) -> RecorderError {
+        RecorderError::File { path: self.folder.clone(), source }
     }
 }
 
-async fn on_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, RecorderError> {
-    Ok(tokio::task::spawn_blocking(work).await?)
+async fn on_blocking<T: Send + 'static, E: From<RecorderError> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    tokio::task::spawn_blocking(work).await.map_err(RecorderError::from)?
 }
 
 /// The id of a client's thread with a key: a UUID of version 8, always the same.

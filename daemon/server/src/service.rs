@@ -57,7 +57,6 @@ use crate::model::Models;
 use crate::recorder::Recorder;
 use crate::shutdown::Shutdown;
 use archive::ArchiveKeeper;
-use idle_trim::{IdleTrim, WorkSigns};
 use message_history::Prompts;
 use projects::Projects;
 use reload::Reload;
@@ -69,7 +68,7 @@ use storage::Storage;
 use texts::TextStore;
 use wiring::Wiring;
 
-pub use error::{ChoiceError, CurationStop, ServiceError};
+pub use error::{ChoiceError, CurationEnd, ServiceError};
 pub use wiring::{
     CheckpointServices, CompactionServices, ContextServices, HistoryServices, JobServices,
     MemoryServices, PolicyServices, SearchServices, ThreadServices,
@@ -139,7 +138,6 @@ pub struct DaemonServices {
 pub struct StateUpkeep {
     pub pruning: Arc<PruneRequests>,
     pub retention: Arc<Retention>,
-    pub idle_trim: IdleTrim,
 }
 
 impl Services {
@@ -171,14 +169,6 @@ impl Services {
         let storage =
             Storage::new(ingest.clone(), full_text.clone(), archive.clone(), database.clone());
         let storage = Arc::new(storage);
-        let idle_trim = IdleTrim {
-            caches: storage.caches(),
-            work: WorkSigns {
-                jobs: job.jobs.clone(),
-                events: deps.events,
-                counters: deps.counters,
-            },
-        };
         let daemon = DaemonServices {
             status: Arc::new(Status {
                 instance,
@@ -198,7 +188,7 @@ impl Services {
                 database,
             }),
             storage,
-            upkeep: StateUpkeep { pruning, retention: Arc::new(wiring.retention()), idle_trim },
+            upkeep: StateUpkeep { pruning, retention: Arc::new(wiring.retention()) },
         };
         Ok(Self {
             daemon,

@@ -25,6 +25,12 @@ pub(crate) const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
 /// A thread of some hundred KiB with several chunks; `words` makes it different from others.
 pub(crate) fn long(thread_id: &str, words: &str, rounds: u32) -> Rollout {
     let mut rollout = Rollout::new(thread_id, Path::new("/w/app"));
+    add_rounds(&mut rollout, words, rounds);
+    rollout
+}
+
+/// A request, and `rounds` rounds of a command and an answer.
+pub(crate) fn add_rounds(rollout: &mut Rollout, words: &str, rounds: u32) {
     rollout.message("user", &format!("Repair the {words}."));
     for round in 0..rounds {
         let printed =
@@ -32,7 +38,6 @@ pub(crate) fn long(thread_id: &str, words: &str, rounds: u32) -> Rollout {
         rollout.command(&format!("cargo test {words}_{round}"), 0, &printed);
         rollout.message("assistant", &format!("Round {round} of the {words} is through."));
     }
-    rollout
 }
 
 /// Waits until everything ingested is archived.

@@ -31,7 +31,7 @@ use tokio::task::JoinSet;
 use crate::support::Chance;
 
 /// Default number of runs: some seconds beside all other tests.
-const RUNS: u64 = 30;
+const RUNS: u64 = 36;
 
 /// Concurrent daemons, which mostly wait.
 const AT_ONCE: usize = 12;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::archive::{archived, not_put_back};
 use crate::archive_lost::{after_the_loss, known};
+use crate::opencode::replayed_turns;
 use crate::support::{Daemon, of_thread, text_at};
 
 const SESSION: &str = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e02";
@@ -106,6 +107,7 @@ async fn a_document_that_became_a_journal_is_one_thread() {
         checkpoint::CheckpointGetParams { thread_id: SESSION.into(), ..Default::default() };
     let found = client.call::<checkpoint::CheckpointGet>(params).await.unwrap().checkpoint.0;
     assert!(found.to_string().contains("src/a.rs"), "{found}");
+    assert_eq!(replayed_turns(&mut client, SESSION).await, 1);
     let journal = path.with_extension("jsonl");
     fs::write(&journal, lines(&[header(), request, edit])).unwrap();
     client.sync_file(&journal).await;

@@ -14,7 +14,7 @@ use longhaul_core::job::{
 };
 use longhaul_daemon::clock::Clock;
 use longhaul_daemon::jobs::{ClaimedJob, JobError, Jobs, Owner};
-use longhaul_store::{CompactionBody, CompactionRow, JobFilter, Store, StoreError};
+use longhaul_store::{CompactionRow, JobFilter, Store, StoreError};
 
 use crate::support::Chance;
 
@@ -160,9 +160,9 @@ impl World {
         let subject = &run.owner.key.subject;
         let before = jobs.events(&run.owner.key).await.unwrap();
         // As in a compaction, the name is derived from the input, so that it is found after a crash.
-        let (row, body) = (effect(subject, run.wanted), CompactionBody::default());
+        let row = effect(subject, run.wanted);
         let is_there = store.compactions.get(&row.compaction_id).await.unwrap().is_some();
-        match store.compactions.insert(&row, &body, Some(&jobs.fence(&run.owner))).await {
+        match store.compactions.insert(&row, &[], Some(&jobs.fence(&run.owner))).await {
             Ok(()) => {
                 let newest = self.epochs[subject].last();
                 assert_eq!(

@@ -36,6 +36,7 @@ mod histories;
 mod history;
 mod hostile_repository;
 mod hostile_text;
+mod ingest;
 mod install;
 mod job_crash;
 mod job_simulation;
@@ -89,7 +90,7 @@ fn no_test_file_is_forgotten() {
         (".", "main.rs"),
         ("faults", "faults.rs"),
         ("support", "support.rs"),
-        ("ingest", "ingest/main.rs"),
+        ("ingest", "ingest.rs"),
     ] {
         let listed = std::fs::read_to_string(tests.join(root)).unwrap();
         for entry in std::fs::read_dir(tests.join(folder)).unwrap() {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use longhaul_protocol::archive::{ArchiveList, ArchiveListParams};
+use longhaul_protocol::policy::{Report, ReportParams};
 use longhaul_protocol::thread;
 use serde_json::{Value, json};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
@@ -182,6 +183,13 @@ async fn assert_a_thread_like_any_other(client: &mut Client, path: &Path) {
     let params = thread::ThreadGetParams { thread_id: SESSION.into() };
     let file = client.call::<thread::ThreadGet>(params).await.unwrap().files.remove(0);
     assert_eq!(file.offset, file.bytes, "it is read to its end");
+    assert_eq!(replayed_turns(client, SESSION).await, 1);
+}
+
+/// The turns that a policy's replay finds in a thread.
+pub(crate) async fn replayed_turns(client: &mut Client, thread_id: &str) -> u64 {
+    let params = ReportParams { thread_id: thread_id.into(), context_window: None };
+    client.call::<Report>(params).await.unwrap().turns
 }
 
 #[tokio::test]
@@ -290,6 +298,7 @@ async fn a_deleted_session_continues_elsewhere() {
 async fn known_without_the_database(daemon: Daemon, path: &Path) {
     let (daemon, mut client) = after_the_loss(daemon.stopped().await).await;
     known(&mut client, &[AGENT, SESSION]).await;
+    assert_eq!(replayed_turns(&mut client, SESSION).await, 1, "from the archive");
     let gone = ArchiveListParams { gone: Some(true), ..Default::default() };
     assert_eq!(client.call::<ArchiveList>(gone).await.unwrap().threads.len(), 2);
     not_put_back(&daemon, (SESSION, path), "Rename x to y in a.rs").await;

@@ -16,8 +16,8 @@ macro_rules! insertion {
             $verb,
             " INTO compaction (compaction_id, thread_id, created_at_ms, strategy_used, phase, cause, \
              tokens_before, tokens_after, seq, duration_ms, undone_at_ms, result, preimage, reason, \
-             requests, tokens_spent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-             ?14, ?15, ?16)",
+             requests, tokens_spent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
+             x'', ?13, ?14, ?15)",
             $conflict
         )
     };
@@ -49,14 +49,6 @@ pub struct CompactionRow {
     pub undone_at_ms: Option<i64>,
 }
 
-/// Details that lists omit; opaque to the store.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CompactionBody {
-    pub result: Vec<u8>,
-    /// The original history, or instructions to restore it.
-    pub preimage: Vec<u8>,
-}
-
 /// Sums over the compactions of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactionTotals {
@@ -85,52 +77,42 @@ pub struct CompactionCursor {
 pub struct CompactionTable(pub(crate) Connections);
 
 impl CompactionTable {
-    /// Stores a compaction unless its id exists. With a `fence`, only while its run owns the job.
+    /// Stores a compaction unless its id exists, with its result, which is opaque to the store. With a `fence`, only while its run owns the job.
     /// Fails with `Fenced` if the run lost its job, and with `Erased` if its thread was erased.
     pub async fn insert(
         &self,
         row: &CompactionRow,
-        body: &CompactionBody,
+        result: &[u8],
         fence: Option<&Fence>,
     ) -> Result<(), StoreError> {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let Some(fence) = fence else {
-            return store(row, body, KEPT_FIRST, &pools).await;
+            return store(row, result, KEPT_FIRST, &pools).await;
         };
         let mut transaction = pools.begin().await?;
         fenced(&mut transaction, Some(fence), &pools).await?;
         if let Some(thread_id) = &row.thread_id {
             pools.not_erased(&mut transaction, thread_id).await?;
         }
-        insert(row, body, KEPT_FIRST).execute(&mut *transaction).await.map_err(classify)?;
+        insert(row, result, KEPT_FIRST).execute(&mut *transaction).await.map_err(classify)?;
         pools.commit_durably(transaction).await
     }
 
     /// Stores a compaction, replacing the one with its id.
-    pub async fn replace(
-        &self,
-        row: &CompactionRow,
-        body: &CompactionBody,
-    ) -> Result<(), StoreError> {
-        store(row, body, KEPT_LAST, &self.0.pools()).await
+    pub async fn replace(&self, row: &CompactionRow, result: &[u8]) -> Result<(), StoreError> {
+        store(row, result, KEPT_LAST, &self.0.pools()).await
     }
 
-    /// Looks up a compaction.
+    /// Looks up a compaction and its result.
     pub async fn get(
         &self,
         compaction_id: &str,
-    ) -> Result<Option<(CompactionRow, CompactionBody)>, StoreError> {
+    ) -> Result<Option<(CompactionRow, Vec<u8>)>, StoreError> {
         let pools = self.0.pools();
         sqlx::query("SELECT * FROM compaction WHERE compaction_id = ?1")
             .bind(compaction_id)
-            .try_map(|row| {
-                let body = CompactionBody {
-                    result: get(&row, "result")?,
-                    preimage: get(&row, "preimage")?,
-                };
-                Ok((compaction_row(&row)?, body))
-            })
+            .try_map(|row| Ok((compaction_row(&row)?, get(&row, "result")?)))
             .fetch_optional(pools.reader())
             .await
             .map_err(|error| pools.classify(error))
@@ -263,7 +245,7 @@ const KEPT_LAST: &str = insertion!("INSERT OR REPLACE", "");
 /// Stores a row durably unless its thread was erased. A single statement is its own transaction: one call instead of three.
 async fn store(
     row: &CompactionRow,
-    body: &CompactionBody,
+    result: &[u8],
     statement: &'static str,
     pools: &Pools,
 ) -> Result<(), StoreError> {
@@ -273,14 +255,14 @@ async fn store(
         if let Some(thread_id) = &row.thread_id {
             pools.not_erased(&mut writer, thread_id).await?;
         }
-        insert(row, body, statement).execute(&mut *writer).await.map_err(classify)?;
+        insert(row, result, statement).execute(&mut *writer).await.map_err(classify)?;
     }
     pools.sync().await
 }
 
 fn insert<'q>(
     row: &'q CompactionRow,
-    body: &'q CompactionBody,
+    result: &'q [u8],
     statement: &'static str,
 ) -> Query<'q, Sqlite, SqliteArguments> {
     sqlx::query(statement)
@@ -295,8 +277,7 @@ fn insert<'q>(
         .bind(row.seq.cast_signed())
         .bind(row.duration_ms.cast_signed())
         .bind(row.undone_at_ms)
-        .bind(body.result.as_slice())
-        .bind(body.preimage.as_slice())
+        .bind(result)
         .bind(row.reason.as_str())
         .bind(row.requests.cast_signed())
         .bind(row.tokens_spent.cast_signed())

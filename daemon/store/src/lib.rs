@@ -71,9 +71,7 @@ pub use archive::{
     REPLACED_MAX, SOURCE_BYTES_UNKNOWN, SupersededText, ThreadAge,
 };
 pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
-pub use compaction::{
-    CompactionBody, CompactionCursor, CompactionRow, CompactionTable, CompactionTotals,
-};
+pub use compaction::{CompactionCursor, CompactionRow, CompactionTable, CompactionTotals};
 pub use erase::ThreadEraser;
 pub use error::{RetryClass, StoreError};
 pub use file::{BaseState, Cursor, FILES_AT_ONCE, FileId, FileRow, FileStat, FileState, FileTable};

@@ -14,6 +14,7 @@
 
 mod keyed;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sqlx::pool::PoolConnection;
@@ -44,22 +45,82 @@ pub struct SalvageReport {
     pub complete: bool,
 }
 
-/// A table that cannot be rebuilt, with the condition for a sound row.
+/// A table that cannot be rebuilt.
 struct Table {
     name: &'static str,
     is_sound: &'static str,
+    reading: Reading,
 }
 
-const UPDATES: Table = Table { name: "semantic_update", is_sound: "json_valid(body)" };
-/// Published memory contains a person's edits.
-const GENERATIONS: Table = Table {
-    name: "memory_generation",
-    is_sound: "json_valid(edits) AND json_valid(files) AND json_valid(coalesce(found, '{}'))",
-};
-/// Decisions are kept for review; their threads are rebuilt from transcripts.
-const DECISIONS: Table = Table { name: "policy_decision", is_sound: "json_valid(body)" };
-const COMPACTIONS: Table =
-    Table { name: "compaction", is_sound: "json_valid(CAST(result AS TEXT))" };
+enum Reading {
+    /// By row ids.
+    Ranges,
+    /// By row ids; an older database without the table loses nothing.
+    RangesIfThere,
+    /// By key, in this order and backward; an older database without the table loses nothing.
+    Keyed([&'static str; 2]),
+}
+
+/// In the order in which they are copied.
+const TABLES: [Table; 10] = [
+    Table { name: "semantic_update", is_sound: "json_valid(body)", reading: Reading::Ranges },
+    Table {
+        name: "compaction",
+        is_sound: "json_valid(CAST(result AS TEXT))",
+        reading: Reading::Ranges,
+    },
+    // Implausible days are dropped: they would never expire.
+    Table {
+        name: "model_usage",
+        is_sound: "day BETWEEN 0 AND 3000000 AND requests >= 0 AND failures >= 0 \
+                   AND input >= 0 AND cached_input >= 0 AND output >= 0",
+        reading: Reading::Keyed([
+            "day, provider, model, purpose",
+            "day DESC, provider DESC, model DESC, purpose DESC",
+        ]),
+    },
+    // A lease that was active expires as after a crash.
+    Table {
+        name: "job",
+        is_sound: "json_valid(body)",
+        reading: Reading::Keyed(["kind, subject", "kind DESC, subject DESC"]),
+    },
+    Table {
+        name: "memory_note",
+        is_sound: "length(text) > 0",
+        reading: Reading::Keyed(["note_id", "note_id DESC"]),
+    },
+    // Forgotten data stays forgotten.
+    Table {
+        name: "memory_exclusion",
+        is_sound: "kind IN ('thread', 'project', 'entry')",
+        reading: Reading::Keyed(["kind, subject", "kind DESC, subject DESC"]),
+    },
+    // Published memory contains a person's edits.
+    Table {
+        name: "memory_generation",
+        is_sound: "json_valid(edits) AND json_valid(files) AND json_valid(coalesce(found, '{}'))",
+        reading: Reading::RangesIfThere,
+    },
+    // Past decisions are reproduced with their settings.
+    Table {
+        name: "policy_settings",
+        is_sound: "json_valid(body)",
+        reading: Reading::Keyed(["digest", "digest DESC"]),
+    },
+    // For review; their threads are rebuilt from transcripts.
+    Table {
+        name: "policy_decision",
+        is_sound: "json_valid(body)",
+        reading: Reading::RangesIfThere,
+    },
+    // The state of a running compaction and its packet.
+    Table {
+        name: "policy_watcher",
+        is_sound: "json_valid(body)",
+        reading: Reading::Keyed(["thread_id", "thread_id DESC"]),
+    },
+];
 
 /// Fills a pending database from the newest one that was moved aside; `None` if there is none or nothing is
 /// pending.
@@ -84,20 +145,17 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<SalvageReport>, Stor
         // Close it completely, so that the damaged file is not held open.
         connection.close().await.map_err(classify)?;
     }
-    let Tables { updates, compactions, usage, jobs, notes, exclusions, generations, policy } =
-        copied.map_err(classify)?;
+    let copied = copied.map_err(classify)?;
+    let rows = |name| copied.get(name).map_or(0, |table: &TableCopy| table.rows);
     Ok(old.map(|from| SalvageReport {
         from,
-        updates: updates.rows,
-        compactions: compactions.rows,
-        usage: usage.rows,
-        jobs: jobs.rows,
-        memory: notes.rows + exclusions.rows,
-        decisions: policy.decisions.rows,
-        complete: [updates, compactions, usage, jobs, notes, exclusions, generations]
-            .iter()
-            .chain([&policy.decisions, &policy.watchers, &policy.settings])
-            .all(|table| table.complete),
+        updates: rows("semantic_update"),
+        compactions: rows("compaction"),
+        usage: rows("model_usage"),
+        jobs: rows("job"),
+        memory: rows("memory_note") + rows("memory_exclusion"),
+        decisions: rows("policy_decision"),
+        complete: is_attached && copied.values().all(|table| table.complete),
     }))
 }
 
@@ -135,47 +193,16 @@ struct TableCopy {
     complete: bool,
 }
 
-#[derive(Default)]
-struct Tables {
-    updates: TableCopy,
-    compactions: TableCopy,
-    usage: TableCopy,
-    jobs: TableCopy,
-    notes: TableCopy,
-    exclusions: TableCopy,
-    generations: TableCopy,
-    policy: PolicyTables,
-}
-
-/// Results for the tables of policies.
-#[derive(Default)]
-struct PolicyTables {
-    decisions: TableCopy,
-    watchers: TableCopy,
-    settings: TableCopy,
-}
-
 async fn copy_all(
     connection: &mut SqliteConnection,
     is_attached: bool,
-) -> Result<Tables, sqlx::Error> {
-    let mut tables = Tables::default();
-    if is_attached {
-        tables.updates = copy(connection, &UPDATES).await?;
-        tables.compactions = copy(connection, &COMPACTIONS).await?;
-        tables.usage = keyed::copy(connection, &keyed::USAGE).await?;
-        tables.jobs = keyed::copy(connection, &keyed::JOBS).await?;
-        tables.notes = keyed::copy(connection, &keyed::NOTES).await?;
-        tables.exclusions = keyed::copy(connection, &keyed::EXCLUSIONS).await?;
-        tables.generations = copy_if_exists(connection, &GENERATIONS).await?;
-        tables.policy = PolicyTables {
-            settings: keyed::copy(connection, &keyed::POLICY_SETTINGS).await?,
-            decisions: copy_if_exists(connection, &DECISIONS).await?,
-            watchers: keyed::copy(connection, &keyed::WATCHERS).await?,
-        };
+) -> Result<BTreeMap<&'static str, TableCopy>, sqlx::Error> {
+    let mut copied = BTreeMap::new();
+    for table in TABLES.iter().filter(|_| is_attached) {
+        copied.insert(table.name, copy(connection, table).await?);
     }
     sqlx::query("DELETE FROM meta WHERE key = 'salvage'").execute(connection).await?;
-    Ok(tables)
+    Ok(copied)
 }
 
 /// The columns of a table that both databases have, since their schemas may differ. `None` if the old one lacks the
@@ -198,33 +225,55 @@ async fn columns(
     Ok((!columns.is_empty()).then(|| columns.join(", ")))
 }
 
-/// Copies a table that an older database may lack.
-async fn copy_if_exists(
-    connection: &mut SqliteConnection,
-    table: &Table,
-) -> Result<TableCopy, sqlx::Error> {
-    match keyed::exists(connection, table.name).await? {
-        true => copy(connection, table).await,
-        false => Ok(TableCopy { rows: 0, complete: true }),
+async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<TableCopy, sqlx::Error> {
+    let may_lack = !matches!(table.reading, Reading::Ranges);
+    if may_lack && !exists(connection, table.name).await? {
+        return Ok(TableCopy { rows: 0, complete: true });
+    }
+    let Some(columns) = columns(connection, table.name).await? else {
+        return Ok(TableCopy::default());
+    };
+    let complete = match table.reading {
+        Reading::Ranges | Reading::RangesIfThere => {
+            copy_ranges(connection, table, &columns).await?
+        }
+        Reading::Keyed(orders) => keyed::copy(connection, table, &columns, orders).await?,
+    };
+    Ok(TableCopy { rows: count(connection, table.name).await?, complete })
+}
+
+/// Whether the old database has a table, if its schema is readable.
+async fn exists(connection: &mut SqliteConnection, name: &str) -> Result<bool, sqlx::Error> {
+    let found: Result<Option<(i64,)>, _> =
+        sqlx::query_as("SELECT 1 FROM old.sqlite_schema WHERE type = 'table' AND name = ?1")
+            .bind(name)
+            .fetch_optional(connection)
+            .await;
+    match found {
+        Ok(found) => Ok(found.is_some()),
+        Err(error) if is_of_the_file(&error) => Ok(true),
+        Err(error) => Err(error),
     }
 }
 
-async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<TableCopy, sqlx::Error> {
-    let Table { name, is_sound } = table;
-    let mut copied = TableCopy { rows: 0, complete: true };
-    let Some(columns) = columns(connection, name).await? else { return Ok(TableCopy::default()) };
+/// Copies by ranges of row ids; `false` if a row is unreadable.
+async fn copy_ranges(
+    connection: &mut SqliteConnection,
+    Table { name, is_sound, .. }: &Table,
+    columns: &str,
+) -> Result<bool, sqlx::Error> {
     let insert = format!(
         "INSERT OR IGNORE INTO main.{name} ({columns}) SELECT {columns} FROM old.{name} \
          WHERE rowid BETWEEN ?1 AND ?2 AND {is_sound}"
     );
-    let mut refusals = 0;
+    let (mut complete, mut refusals) = (true, 0);
     let mut ranges = vec![(1, last_row(connection, name).await?)];
     while let Some((first, last)) = ranges.pop() {
         let query = sqlx::query(AssertSqlSafe(insert.as_str())).bind(first).bind(last);
         match query.execute(&mut *connection).await {
             Ok(_) => {}
             Err(error) if is_of_the_file(&error) => {
-                copied.complete = false;
+                complete = false;
                 refusals += 1;
                 if refusals > FAILURES_MAX {
                     break;
@@ -237,8 +286,7 @@ async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<TableC
             Err(error) => return Err(error),
         }
     }
-    copied.rows = count(connection, name).await?;
-    Ok(copied)
+    Ok(complete)
 }
 
 async fn count(connection: &mut SqliteConnection, name: &str) -> Result<u64, sqlx::Error> {

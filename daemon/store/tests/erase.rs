@@ -1,7 +1,7 @@
 //! Work that began before a thread was erased, and ends after.
 
 use longhaul_core::job::{self, JobKey, JobRequest, Kind, Moment};
-use longhaul_store::{CompactionBody, CompactionRow, DecisionRow, Store, StoreError, UpdateRow};
+use longhaul_store::{CompactionRow, DecisionRow, Store, StoreError, UpdateRow};
 
 use crate::sample::{Temp, batch, file};
 
@@ -10,7 +10,7 @@ fn compaction(id: &str, thread_id: &str) -> CompactionRow {
         compaction_id: id.to_owned(),
         thread_id: Some(thread_id.to_owned()),
         created_at_ms: 1,
-        strategy_used: "structural".to_owned(),
+        strategy_used: "checkpoint".to_owned(),
         phase: "standalone".to_owned(),
         trigger: "manual".to_owned(),
         reason: "requested".to_owned(),
@@ -58,11 +58,10 @@ async fn request(store: &Store, subject: &str, payload: &str) -> Result<(), Stor
 /// Stores something of a thread in every table that names one; returns the table's name with the result. Ingestion's
 /// tables are missing, since no pass outlives the call that erases, and memory's, since it excludes the thread.
 async fn store_everywhere(store: &Store, thread_id: &str) -> Vec<(&'static str, bool)> {
-    let body = CompactionBody::default();
     let row = compaction(&format!("new-{thread_id}"), thread_id);
-    let first = store.compactions.insert(&row, &body, None).await;
+    let first = store.compactions.insert(&row, &[], None).await;
     let row = compaction(&format!("step-{thread_id}"), thread_id);
-    let replaced = store.compactions.replace(&row, &body).await;
+    let replaced = store.compactions.replace(&row, &[]).await;
     let update = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body: "{}".to_owned() };
     let updated = store.updates.insert(thread_id, 0, &update).await;
     let gauge = store.gauges.set(thread_id, 1, "{}").await;

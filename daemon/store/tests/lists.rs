@@ -1,7 +1,7 @@
 //! Lists, pages of lists, updates and compactions.
 
 use longhaul_core::job::Moment;
-use longhaul_store::{CompactionBody, CompactionRow, RetentionRules, ThreadFilter, UpdateRow};
+use longhaul_store::{CompactionRow, RetentionRules, ThreadFilter, UpdateRow};
 
 use crate::sample::{Temp, batch, file, thread_count};
 
@@ -91,10 +91,10 @@ async fn compactions_are_listed_read_and_undone_once() {
             duration_ms: 1,
             undone_at_ms: None,
         };
-        let body = CompactionBody { result: b"{}".to_vec(), preimage: vec![0, 255] };
-        store.compactions.insert(&row, &body, None).await.unwrap();
-        store.compactions.insert(&row, &CompactionBody::default(), None).await.unwrap();
-        assert_eq!(store.compactions.get(&row.compaction_id).await.unwrap(), Some((row, body)));
+        let result = b"{}".to_vec();
+        store.compactions.insert(&row, &result, None).await.unwrap();
+        store.compactions.insert(&row, &[], None).await.unwrap();
+        assert_eq!(store.compactions.get(&row.compaction_id).await.unwrap(), Some((row, result)));
     }
     let (page, next) = store.compactions.list(None, 3, None).await.unwrap();
     let (rest, end) = store.compactions.list(None, 3, next.as_ref()).await.unwrap();
@@ -110,7 +110,6 @@ async fn compactions_are_listed_read_and_undone_once() {
 async fn compactions_are_pruned_by_age_and_by_number_per_thread() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
-    let body = CompactionBody::default();
     for n in 0..300_i64 {
         let thread = ["a", "b"].get(usize::try_from(n).unwrap() % 3);
         let row = CompactionRow {
@@ -131,7 +130,7 @@ async fn compactions_are_pruned_by_age_and_by_number_per_thread() {
         };
         let moment = Moment { wall_ms: 7, boot: "a".into(), boot_ms: n.unsigned_abs() };
         store.age.advance(moment).await.unwrap();
-        store.compactions.insert(&row, &body, None).await.unwrap();
+        store.compactions.insert(&row, &[], None).await.unwrap();
     }
     let prune = async |keep: RetentionRules| {
         let mut gone = 0;

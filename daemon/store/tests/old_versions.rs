@@ -142,8 +142,8 @@ async fn data_that_exists_only_here_survives_the_migration_from_every_version() 
             (opened.created, opened.moved_aside, opened.schema_version),
             (false, None, newest)
         );
-        let (row, body) = store.compactions.get("cmp_1").await.unwrap().unwrap();
-        assert_eq!((row.seq, row.undone_at_ms, body.preimage), (5, Some(13), vec![1]));
+        let (row, _) = store.compactions.get("cmp_1").await.unwrap().unwrap();
+        assert_eq!((row.seq, row.undone_at_ms), (5, Some(13)));
         assert_eq!(row.requests, if version < 6 { 0 } else { 2 });
         assert_eq!(store.threads.compacted(9).await.unwrap(), [("t".to_owned(), 3)]);
         let notes = store.notes.list().await.unwrap();

@@ -8,15 +8,15 @@ use longhaul_core::memory::Files;
 use longhaul_core::memory::Origin;
 use longhaul_core::memory::edits::Edits;
 use longhaul_store::{
-    CompactionBody, CompactionRow, Exclusion, Generation, NewGeneration, NoteOutcome, NoteRow,
-    Store, UpdateRow, UsageRow,
+    CompactionRow, Exclusion, Generation, NewGeneration, NoteOutcome, NoteRow, Store, UpdateRow,
+    UsageRow,
 };
 
 use crate::sample::{Temp, batch, file, file_count};
 
 const PAGE: usize = 4_096;
 
-pub fn compaction(n: u32) -> (CompactionRow, CompactionBody) {
+pub fn compaction(n: u32) -> (CompactionRow, Vec<u8>) {
     let row = CompactionRow {
         compaction_id: format!("cmp_{n:04}"),
         thread_id: Some(format!("t{}", n % 7)),
@@ -34,7 +34,7 @@ pub fn compaction(n: u32) -> (CompactionRow, CompactionBody) {
         undone_at_ms: None,
     };
     let result = format!("{{\"id\":\"cmp_{n:04}\",\"view\":\"{}\"}}", "x".repeat(700));
-    (row, CompactionBody { result: result.into_bytes(), preimage: Vec::new() })
+    (row, result.into_bytes())
 }
 
 /// A database with 300 updates and 300 compactions, between rows of transcripts.
@@ -44,8 +44,8 @@ async fn filled(temp: &Temp) {
         let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
         let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
         store.updates.insert(&format!("t{n}"), 0, &row).await.unwrap();
-        let (row, body) = compaction(n);
-        store.compactions.insert(&row, &body, None).await.unwrap();
+        let (row, result) = compaction(n);
+        store.compactions.insert(&row, &result, None).await.unwrap();
         if n % 10 == 0 {
             let given = file(&format!("/{n}"), &format!("t{n}"), i64::from(n), 200);
             store.projection.commit(&batch(vec![given])).await.unwrap();
@@ -94,9 +94,9 @@ async fn the_readable_part_of_a_damaged_database_is_salvaged() {
     assert_eq!((totals.compactions, file_count(&store).await), (salvaged.compactions, 0));
     let mut whole = 0;
     for n in 0..300 {
-        let (row, body) = compaction(n);
+        let (row, result) = compaction(n);
         if let Some(found) = store.compactions.get(&row.compaction_id).await.unwrap() {
-            assert_eq!(found, (row, body));
+            assert_eq!(found, (row, result));
             whole += 1;
         }
     }
@@ -193,8 +193,8 @@ async fn rows_in_the_log_are_salvaged_from_a_running_database() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
-    let (row, body) = compaction(999);
-    store.compactions.insert(&row, &body, None).await.unwrap();
+    let (row, result) = compaction(999);
+    store.compactions.insert(&row, &result, None).await.unwrap();
     damage(&temp.path(), b"step ", 1);
     let moved = store.database.recover(6).await.unwrap().unwrap();
     let rebuilt = store.database.rebuilt().unwrap();

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use longhaul_core::job::Moment;
 use longhaul_core::memory::Origin;
-use longhaul_store::{
-    CompactionBody, NoteOutcome, NoteRow, SalvageReport, Store, StoreError, UpdateRow,
-};
+use longhaul_store::{NoteOutcome, NoteRow, SalvageReport, Store, StoreError, UpdateRow};
 
 use crate::sample::{Temp, batch, file};
 
@@ -18,8 +16,8 @@ async fn filled(temp: &Temp) {
         let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
         let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
         store.updates.insert(&format!("t{n}"), 0, &row).await.unwrap();
-        let (row, body) = crate::salvage::compaction(n);
-        store.compactions.insert(&row, &body, None).await.unwrap();
+        let (row, result) = crate::salvage::compaction(n);
+        store.compactions.insert(&row, &result, None).await.unwrap();
         let note = NoteRow {
             note_id: format!("note_{n}"),
             project: None,
@@ -101,8 +99,7 @@ async fn check_salvaged(store: &Store, aside: PathBuf, salvaged: SalvageReport) 
     kept.push(".damaged-pages");
     let kept = fs::read(kept).unwrap();
     assert!(kept.windows(11).any(|window| window == b"Forget 7 !!"), "the damaged page is kept");
-    let body = CompactionBody::default();
-    store.compactions.insert(&crate::salvage::compaction(99).0, &body, None).await.unwrap();
+    store.compactions.insert(&crate::salvage::compaction(99).0, &[], None).await.unwrap();
 }
 
 #[tokio::test]
@@ -153,8 +150,8 @@ async fn a_kill_after_the_log_was_moved_aside_loses_no_row_of_it() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
-    let (row, body) = crate::salvage::compaction(99);
-    store.compactions.insert(&row, &body, None).await.unwrap();
+    let (row, result) = crate::salvage::compaction(99);
+    store.compactions.insert(&row, &result, None).await.unwrap();
     let copy = Temp::new();
     fs::copy(temp.path(), copy.path()).unwrap();
     fs::copy(part(&temp, "-wal"), part(&copy, ".corrupt-77-wal")).unwrap();

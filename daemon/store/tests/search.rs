@@ -1,8 +1,6 @@
-//! The full-text index: matches, their order, and kills.
+//! The full-text index: matches and their order.
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Source;
@@ -11,8 +9,6 @@ use longhaul_core::search::query::Query;
 use longhaul_core::search::word;
 use longhaul_store::{IndexItem, IndexPart, IndexedFile, SearchFilter, SearchIndex};
 use sqlx::{Connection as _, SqliteConnection};
-
-const CHILD: &str = "LONGHAUL_SEARCH_CRASH_CHILD";
 
 fn part(path: &str, first: u64, texts: &[&str]) -> IndexPart {
     let items: Vec<IndexItem> = (first..)
@@ -219,47 +215,6 @@ fn stamp(path: &Path, version: u8) -> bool {
     bytes[63] = version;
     std::fs::write(path, bytes).unwrap();
     changed
-}
-
-/// Runs in a child of the test below: indexes until it is killed. Without the variable there is nothing
-/// to do.
-#[tokio::test]
-async fn crash_child() {
-    let Ok(folder) = std::env::var(CHILD) else { return };
-    let index = index(folder.as_ref()).await;
-    for first in (0..1_000_000).step_by(20) {
-        index
-            .commit(&[part("/a", first, &["word"; 20]), part("/b", first, &["word"; 20])])
-            .await
-            .unwrap();
-        println!("committed {first}");
-    }
-}
-
-#[tokio::test]
-async fn a_killed_indexer_leaves_words_and_cursor_together() {
-    for kill_after in [1, 4, 11] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "search::crash_child", "--nocapture"])
-            .env(CHILD, folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let committed = lines.filter(|line| line.contains("committed")).take(kill_after).count();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(committed, kill_after);
-        let index = index(folder.path()).await;
-        let files = index.files_after(0).await.unwrap();
-        let [(_, a), (_, b)] = files.as_slice() else { panic!("{files:?}") };
-        assert_eq!(a.next_seq, b.next_seq, "half a commit");
-        let items = usize::try_from(2 * a.next_seq).unwrap();
-        assert_eq!(index.count("pieces : \"word\"", 1_000_000).await.unwrap(), items);
-        assert_eq!(index.items().await.unwrap(), items as u64);
-    }
 }
 
 /// Whether the bytes of the index have a word, also of deleted items, which the vocabulary hides. Without its first letter,

@@ -17,7 +17,6 @@ use crate::text::Block;
 /// a handle of another thread; `limit_exceeded` with the limit `choice_bytes` (a text), `choices` (of the thread) or
 /// `pinned_tokens` (all pins together); `illegal_transition` for the current request, which cannot be dropped, and
 /// for a pin that an existing drop would remove, or the reverse.
-#[derive(Debug, Clone, Copy)]
 pub struct Choose;
 
 /// What to choose. Exactly one of `text` and `handle` is given.
@@ -84,7 +83,6 @@ pub struct Choice {
 ///
 /// # Errors
 /// `thread_not_found`; `checkpoint_not_found` before the first item.
-#[derive(Debug, Clone, Copy)]
 pub struct Choices;
 
 /// Which thread.
@@ -112,7 +110,6 @@ pub struct ChoicesResult {
 ///
 /// # Errors
 /// `choice_not_found`, also for one that was made in a thread this one continues.
-#[derive(Debug, Clone, Copy)]
 pub struct Unchoose;
 
 /// Which choice.

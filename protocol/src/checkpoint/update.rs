@@ -15,7 +15,6 @@ use serde_with_macros::skip_serializing_none;
 /// # Errors
 /// `thread_not_found`; `stale_base` when `expected_seq` is not the current seq; its detail is
 /// `{expected, present}`.
-#[derive(Debug, Clone, Copy)]
 pub struct Apply;
 
 /// Which thread, and what.

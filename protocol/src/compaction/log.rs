@@ -9,7 +9,6 @@ use super::{Cost, Entry, Phase, Reason, RunResult, Strategy, TokensChange, Trigg
 use crate::text::Raw;
 
 /// `compaction/list`: compactions that were made, the newest first.
-#[derive(Debug, Clone, Copy)]
 pub struct CompactionList;
 
 /// Which compactions.
@@ -71,7 +70,6 @@ pub struct CompactionSummary {
 ///
 /// # Errors
 /// `compaction_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct CompactionGet;
 
 /// Which compaction.
@@ -103,7 +101,6 @@ pub struct CompactionGetResult {
 /// # Errors
 /// `compaction_not_found`; `illegal_transition` if a later compaction of the thread is installed; `source_changed` if the
 /// transcript no longer holds the old items.
-#[derive(Debug, Clone, Copy)]
 pub struct Undo;
 
 /// Which compaction.

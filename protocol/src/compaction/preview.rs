@@ -16,7 +16,6 @@ use crate::warning::Warning;
 ///
 /// # Errors
 /// `thread_not_found`; `checkpoint_not_found` before the first item.
-#[derive(Debug, Clone, Copy)]
 pub struct Preview;
 
 /// Which thread, and how it would be compacted.

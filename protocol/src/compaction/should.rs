@@ -11,7 +11,6 @@ use super::Phase;
 ///
 /// # Errors
 /// `thread_not_found`; `checkpoint_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Should;
 
 /// What is about to happen. At least one of `thread_id` and `items` is given.

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Errors
 /// `thread_not_found`; `limit_exceeded`.
-#[derive(Debug, Clone, Copy)]
 pub struct Start;
 
 /// A compaction that was started.
@@ -27,7 +26,6 @@ pub struct StartResult {
 ///
 /// # Errors
 /// `compaction_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Cancel;
 
 /// Which compaction.

@@ -13,7 +13,6 @@ pub use crate::policy::{TemplatesParams, TemplatesResult};
 ///
 /// # Errors
 /// `permission_denied` when the folder cannot be written.
-#[derive(Debug, Clone, Copy)]
 pub struct Templates;
 
 /// Texts of one call. Placeholders are written `{name}`; `compaction/templates` lists those of each text.

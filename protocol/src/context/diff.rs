@@ -8,7 +8,6 @@ use serde_with_macros::skip_serializing_none;
 use crate::text::Raw;
 
 /// `context/diff`: what to tell a model before its next turn about changed settings.
-#[derive(Debug, Clone, Copy)]
 pub struct Diff;
 
 /// The settings last sent to the model, and those of the next turn.

@@ -7,7 +7,6 @@ use serde_with_macros::skip_serializing_none;
 
 /// `context/normalize`: makes a history acceptable to a provider: every call has its output, every output its call,
 /// and no id appears twice.
-#[derive(Debug, Clone, Copy)]
 pub struct Normalize;
 
 /// What to normalize, and for whom.

@@ -8,7 +8,6 @@ use serde_with_macros::skip_serializing_none;
 use crate::text::Raw;
 
 /// `context/truncate`: cuts the middle out of a text, or out of the tool outputs among items.
-#[derive(Debug, Clone, Copy)]
 pub struct Truncate;
 
 /// What to cut, and how far. Exactly one of `text` and `items` is given.

@@ -11,7 +11,6 @@ use crate::thread::ResumePrice;
 use crate::warning::Warning;
 
 /// `context/usage`: what fills a context window, and how full it is.
-#[derive(Debug, Clone, Copy)]
 pub struct Usage;
 
 /// Which window. `thread_id`, `items`, or both: then the items are about to be added.

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_with_macros::skip_serializing_none;
 
 /// `daemon/metrics`: counts and times since the start of the daemon.
-#[derive(Debug, Clone, Copy)]
 pub struct Metrics;
 
 /// Counts and times since the start of the daemon.

@@ -13,7 +13,6 @@ use crate::text::Raw;
 /// # Errors
 /// `job_not_found`; `lease_lost`; `stale_base`: memory changed, the work is useless; `limit_exceeded`: the job has no
 /// requests left; `model_unavailable`, `model_rate_limited`, `model_output_invalid`, `deadline_exceeded`.
-#[derive(Debug, Clone, Copy)]
 pub struct Ask;
 
 /// Which claim, and the conversation so far.

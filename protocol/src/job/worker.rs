@@ -14,7 +14,6 @@ use crate::text::Raw;
 /// `job/claim`: takes the next job of a kind that is due.
 ///
 /// The daemon itself extracts threads without a request, since a worker could learn nothing from them.
-#[derive(Debug, Clone, Copy)]
 pub struct Claim;
 
 /// Who claims what.
@@ -59,7 +58,6 @@ pub struct ClaimedJob {
 ///
 /// # Errors
 /// `job_not_found`; `lease_lost`: stop, and discard the result.
-#[derive(Debug, Clone, Copy)]
 pub struct Heartbeat;
 
 /// Which claim.
@@ -89,7 +87,6 @@ pub struct HeartbeatResult {
 /// # Errors
 /// `job_not_found`; `lease_lost`: the result is ignored; `invalid_params`, `limit_exceeded`: nothing of the result is
 /// acceptable, and the claim continues; `stale_base`: the transcript has fewer lines than the result covers.
-#[derive(Debug, Clone, Copy)]
 pub struct Complete;
 
 /// Which claim, and its result.
@@ -121,7 +118,6 @@ pub struct CompleteResult {
 ///
 /// # Errors
 /// `job_not_found`; `lease_lost`.
-#[derive(Debug, Clone, Copy)]
 pub struct Fail;
 
 /// Why.

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use serde_with_macros::skip_serializing_none;
 
 /// `memory/cite`: counts what an answer used; more use means kept longer and ranked higher.
-#[derive(Debug, Clone, Copy)]
 pub struct Cite;
 
 /// What was used; at least one field.
@@ -39,7 +38,6 @@ pub struct CiteResult {
 ///
 /// # Errors
 /// `invalid_params` when nothing or several things are named; `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Forget;
 
 /// What to forget; exactly one field.

@@ -30,7 +30,6 @@ pub enum Origin {
 /// # Errors
 /// `invalid_params`: it is blank or too long; a note of another than the person names no `cwd`, or a command
 /// that must not be recommended.
-#[derive(Debug, Clone, Copy)]
 pub struct AddNote;
 
 /// What to remember.
@@ -69,7 +68,6 @@ pub struct AddNoteResult {
 }
 
 /// `memory/list_notes`: the notes, oldest first.
-#[derive(Debug, Clone, Copy)]
 pub struct ListNotes;
 
 /// Which notes.
@@ -124,7 +122,6 @@ pub struct Note {
 ///
 /// # Errors
 /// `invalid_params`: no such note waits, or the caller is not the person.
-#[derive(Debug, Clone, Copy)]
 pub struct ReviewNote;
 
 /// Which note, and the decision.

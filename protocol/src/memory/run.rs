@@ -10,7 +10,6 @@ use serde_with_macros::skip_serializing_none;
 ///
 /// # Errors
 /// `thread_not_found`, `deadline_exceeded` (the run continues).
-#[derive(Debug, Clone, Copy)]
 pub struct Run;
 
 /// How.
@@ -84,7 +83,6 @@ pub struct SkipCount {
 }
 
 /// `memory/status`: the state of memory.
-#[derive(Debug, Clone, Copy)]
 pub struct Status;
 
 /// Of what.

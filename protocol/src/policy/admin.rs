@@ -8,7 +8,6 @@ use serde_with_macros::skip_serializing_none;
 ///
 /// # Errors
 /// `config_invalid` when the given text cannot be read.
-#[derive(Debug, Clone, Copy)]
 pub struct Check;
 
 /// What to check.
@@ -95,7 +94,6 @@ pub struct Problem {
 ///
 /// # Errors
 /// `permission_denied` when the folder cannot be written.
-#[derive(Debug, Clone, Copy)]
 pub struct Templates;
 
 /// What to do with them.

@@ -11,7 +11,6 @@ use super::{Decision, Point, RepositoryState};
 ///
 /// # Errors
 /// `handle_not_found` if there is no such decision.
-#[derive(Debug, Clone, Copy)]
 pub struct Explain;
 
 /// Which decision.
@@ -43,7 +42,6 @@ pub struct ExplainResult {
 ///
 /// # Errors
 /// `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Log;
 
 /// Which decisions.
@@ -117,7 +115,6 @@ pub struct LogEvent {
 ///
 /// # Errors
 /// `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Report;
 
 /// Which thread.

@@ -12,7 +12,6 @@ use crate::text::Block;
 ///
 /// # Errors
 /// `thread_not_found`, `checkpoint_not_found`; `invalid_params` for a sign of an unknown name.
-#[derive(Debug, Clone, Copy)]
 pub struct Step;
 
 /// What happened to which thread.

@@ -11,7 +11,6 @@ use crate::compaction::CompactionSummary;
 ///
 /// # Errors
 /// `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Bill;
 
 /// Which thread.

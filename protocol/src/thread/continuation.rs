@@ -15,7 +15,6 @@ use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 /// # Errors
 /// `thread_not_found`; `invalid_params` if `to` cannot resume a transcript of ours; `thread_busy` if Codex has the
 /// thread open and is to continue it; `disk_full`, `permission_denied`.
-#[derive(Debug, Clone, Copy)]
 pub struct Continue;
 
 /// Which thread, and how it is compacted.

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 /// # Errors
 /// `thread_not_found`; `illegal_transition` while another program's transcript of the thread exists: it would be read
 /// again, and the daemon does not delete it.
-#[derive(Debug, Clone, Copy)]
 pub struct ThreadForget;
 
 /// Which thread.

@@ -11,7 +11,6 @@ use serde_with_macros::skip_serializing_none;
 ///
 /// # Errors
 /// `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Items;
 
 /// Which items. At most one of `from_seq` and `last` is given; absent: the last `limit`.

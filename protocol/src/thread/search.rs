@@ -14,7 +14,6 @@ use serde_with_macros::skip_serializing_none;
 /// # Errors
 /// `query_invalid` if the query has no word, or too many; `store_busy` before the index is open;
 /// `deadline_exceeded` for a prefix of very many words.
-#[derive(Debug, Clone, Copy)]
 pub struct Search;
 
 /// What to search, and where.

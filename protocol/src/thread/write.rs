@@ -14,7 +14,6 @@ use super::ThreadKind;
 ///
 /// # Errors
 /// `thread_not_found` for a `thread_id` that `thread/open` has not created; `disk_full`, `permission_denied`.
-#[derive(Debug, Clone, Copy)]
 pub struct Open;
 
 /// Which thread, and how it begins. At most one of `thread_id` and `client_thread_id` is given; with
@@ -74,7 +73,6 @@ pub struct OpenResult {
 /// with other content; `limit_exceeded` for one over the
 /// bound: the detail holds its `index`, `client_item_id` and the `reason`; nothing was written.
 /// `thread_not_found`; `disk_full`: nothing was written, and the same request works when there is space.
-#[derive(Debug, Clone, Copy)]
 pub struct Append;
 
 /// What to add.
@@ -161,7 +159,6 @@ pub struct AppendResult {
 ///
 /// # Errors
 /// `thread_not_found`.
-#[derive(Debug, Clone, Copy)]
 pub struct Close;
 
 /// Which thread.

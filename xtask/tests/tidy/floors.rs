@@ -174,9 +174,9 @@ const SERVICE: &[Floor] = &[
     &["job", "notices", "policy", "settings_diff", "worker"],
     &["compaction"],
     &["continuation", "forget"],
-    &["idle_trim", "reload", "startup"],
+    &["reload", "startup"],
     &["storage"],
-    &["status"],
+    &["idle_trim", "status"],
     &["wiring"],
 ];
 
@@ -220,9 +220,7 @@ const COMPACTION: &[Floor] = &[
 const MEMORY: &[Floor] = &[
     &["ask", "baseline", "folder", "passages", "project", "sources"],
     &["publications"],
-    &["citations", "reader"],
-    &["reads"],
-    &["thread_reader"],
+    &["citations", "reader", "thread_reader"],
     &["extract"],
     &["publish", "scan"],
     &["curation", "notes", "status", "waves"],

@@ -1,5 +1,7 @@
 //! Checks requests against budgets.
 
+use std::ops::Add;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, FaultKind};
@@ -25,6 +27,18 @@ pub struct Spending {
     /// The part of `tokens` in answers.
     #[serde(default)]
     pub output_tokens: u64,
+}
+
+impl Add for Spending {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_add(more.requests),
+            tokens: self.tokens.saturating_add(more.tokens),
+            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
+        }
+    }
 }
 
 /// UTC day as days since 1970.

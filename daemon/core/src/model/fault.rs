@@ -37,8 +37,6 @@ pub enum FaultKind {
     AnswerTooLarge,
     /// The answer hit its token limit or was filtered.
     Incomplete,
-    /// The caller cancelled the request.
-    Cancelled,
     /// A configured budget is exhausted.
     BudgetSpent,
 }
@@ -53,7 +51,6 @@ impl FaultKind {
                 | Self::Unreadable
                 | Self::AnswerTooLarge
                 | Self::Incomplete
-                | Self::Cancelled
         )
     }
 
@@ -286,7 +283,6 @@ mod tests {
             (F::Unreadable, true, false),
             (F::AnswerTooLarge, true, false),
             (F::Incomplete, true, false),
-            (F::Cancelled, true, false),
             (F::BudgetSpent, false, false),
         ] {
             assert_eq!(

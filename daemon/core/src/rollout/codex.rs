@@ -51,7 +51,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     has_session_meta: true,
 };
 
-const DOCUMENT: Document = Document { identity: Some("session"), items: "items" };
+const DOCUMENT: Document = Document { identity: "session", items: "items" };
 
 /// A string that borrows from the line if it has no escapes.
 #[derive(Deserialize, Debug, Default, Clone)]

@@ -118,9 +118,8 @@ impl Eq for Assembly {}
 /// Which parts of a JSON document are read: the thread's identity, and the items of one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
-    /// Key of the object with the identity; `None` if the text of the document up to the bracket that opens the
-    /// items, inclusive, is passed on instead.
-    pub identity: Option<&'static str>,
+    /// Key of the object with the identity.
+    pub identity: &'static str,
     /// Key of the array of items.
     pub items: &'static str,
 }

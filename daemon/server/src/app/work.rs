@@ -11,6 +11,7 @@ use crate::config::Live;
 use crate::jobs::Jobs;
 use crate::jobs::runner;
 use crate::service::compaction::{CompactWork, CompactionJobs};
+use crate::service::idle_trim::trim_when_idle;
 use crate::service::memory::{ConsolidateWork, ExtractWork};
 use crate::service::retention::PruneWork;
 use crate::service::search::{FullText, ReindexWork};
@@ -48,7 +49,7 @@ impl OwnWork {
                         memory.upkeep.keep(),
                         self.look_after_store(),
                         jobs.keep_unparked(),
-                        upkeep.idle_trim.keep(),
+                        trim_when_idle(&self.storage),
                     )
                 } => {}
             }

@@ -1,36 +1,50 @@
 //! Which transcripts the archive has: what a reader of deleted ones needs to know before it opens them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use longhaul_store::StoreError;
+use longhaul_store::{ArchiveIndex, StoreError};
 
 use super::Archive;
 
-/// The files of which the archive has a text, by digest of the path and generation: there may be very many.
+/// The files of which the archive has a text and how far, by the path's hash and the generation.
 #[derive(Debug)]
-pub struct ArchivedFiles(HashSet<(u128, i64)>);
+pub struct ArchivedFiles(HashMap<(u128, i64), u64>);
 
 impl ArchivedFiles {
+    pub async fn of(index: &ArchiveIndex) -> Result<Self, StoreError> {
+        let (mut files, mut last) = (HashMap::new(), 0);
+        loop {
+            let rows = index.transcripts.progress_after(last).await?;
+            let Some(row) = rows.last() else { return Ok(Self(files)) };
+            last = row.0;
+            let rows = rows.into_iter();
+            files
+                .extend(rows.map(|(_, path, generation, at)| ((path_hash(&path), generation), at)));
+        }
+    }
+
     pub fn has(&self, path: &str, generation: u64) -> bool {
-        i64::try_from(generation)
-            .is_ok_and(|generation| self.0.contains(&(digest(path), generation)))
+        self.reached(path, generation).is_some()
+    }
+
+    /// Where the archived text of a file ends.
+    pub fn reached(&self, path: &str, generation: u64) -> Option<u64> {
+        let generation = i64::try_from(generation).ok()?;
+        self.0.get(&(path_hash(path), generation)).copied()
     }
 }
 
 impl Archive {
     /// The archived files; `None` while the index is not open.
     pub async fn files(&self) -> Result<Option<ArchivedFiles>, StoreError> {
-        let Some(index) = self.index() else { return Ok(None) };
-        let (mut files, mut last) = (HashSet::new(), 0);
-        loop {
-            let rows = index.transcripts.progress_after(last).await?;
-            let Some(row) = rows.last() else { return Ok(Some(ArchivedFiles(files))) };
-            last = row.0;
-            files.extend(rows.iter().map(|(_, path, generation, _)| (digest(path), *generation)));
+        match self.index() {
+            Some(index) => ArchivedFiles::of(&index).await.map(Some),
+            None => Ok(None),
         }
     }
 }
 
-fn digest(path: &str) -> u128 {
+/// A fixed-size hash of a path, since there may be very many.
+pub fn path_hash(path: &str) -> u128 {
     xxhash_rust::xxh3::xxh3_128(path.as_bytes())
 }

@@ -16,6 +16,8 @@ use std::path::Path;
 
 use longhaul_core::digest::ContentHash;
 
+use crate::folder;
+
 /// Both have the same lines.
 const FILES: [&str; 2] = ["forgotten", "forgotten.copy"];
 
@@ -122,14 +124,8 @@ impl ForgottenThreads {
         let line = |name: &String| format!("{}\n", line(name, !self.unfinished.contains(name)));
         let text: String = names.into_iter().map(line).collect();
         for name in FILES {
-            let part = folder.join(PART);
-            let mut options = OpenOptions::new();
-            let mut file =
-                options.create(true).write(true).truncate(true).mode(0o600).open(&part)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&part, folder.join(name))?;
-            File::open(folder)?.sync_all()?;
+            let write = |file: &mut File| file.write_all(text.as_bytes());
+            folder::replace(&folder.join(name), &folder.join(PART), write)?;
         }
         Ok(())
     }

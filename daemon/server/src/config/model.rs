@@ -15,7 +15,8 @@ use super::tables::BudgetSettings;
 use super::task_model::TaskModel;
 use super::{ConfigError, Setting};
 use crate::model::{
-    KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, RemoteSetting, Task, Timeouts,
+    IDLE_TIMEOUT, KeySource, Kind, ModelChoice, ModelSettings, Provider, Remote, RemoteSetting,
+    Task,
 };
 use crate::model::{output_of, window_of};
 
@@ -181,16 +182,13 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
         }
         (None, _) => RemoteSetting::Assumed(Remote::No),
     };
-    let mut timeouts = Timeouts::default();
-    if let Some(ms) = table.idle_timeout_ms {
-        timeouts.idle = Duration::from_millis(ms.clamp(100, 3_600_000));
-    }
+    let idle_timeout = |ms: u64| Duration::from_millis(ms.clamp(100, 3_600_000));
     Ok(Provider {
         kind,
         base_url,
         key,
         headers: table.headers.into_iter().collect(),
-        timeouts,
+        idle_timeout: table.idle_timeout_ms.map_or(IDLE_TIMEOUT, idle_timeout),
         remote,
     })
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
-use longhaul_core::fold::{Fold, HistoryBase, Place, Source};
+use longhaul_core::fold::{Fold, HistoryBase, Source};
 use longhaul_core::item::ItemRow;
 use longhaul_core::rollout;
 use longhaul_store::{BaseState, Cursor, FileRow};
@@ -64,19 +64,15 @@ impl Folding {
     pub(crate) fn line(&mut self, line: &Line<'_>, lineage: &Lineage<'_>) -> Option<ItemRow> {
         self.chain = line.link(self.chain);
         match line.content {
-            Content::Whole(text) => {
-                if self.is_fresh && !text.trim_ascii().is_empty() {
-                    self.begin(text, lineage);
-                }
-                let place = self.place(line);
-                self.fold.digested(place, text, line.digest)
+            Content::Whole(text) if self.is_fresh && !text.trim_ascii().is_empty() => {
+                self.begin(text, lineage);
             }
-            Content::Head(head) => {
-                self.is_fresh = false;
-                let place = self.place(line);
-                self.fold.oversized(place, head, line.digest)
-            }
+            Content::Whole(_) => {}
+            Content::Head(_) => self.is_fresh = false,
         }
+        let seq = self.next_line;
+        self.next_line += 1;
+        line.fold(&mut self.fold, seq)
     }
 
     fn begin(&mut self, first_line: &[u8], lineage: &Lineage<'_>) {
@@ -88,12 +84,6 @@ impl Folding {
             None => (Fold::new(source), BaseState::Missing),
         };
         self.next_line = base.end_ordinal_exclusive.max(self.fold.next_seq());
-    }
-
-    fn place(&mut self, line: &Line<'_>) -> Place {
-        let place = Place { line: self.next_line, offset: line.offset, bytes: line.bytes };
-        self.next_line += 1;
-        place
     }
 }
 

@@ -1,13 +1,13 @@
 //! Appends to the daemon's file, and trims it when it is full. The caller holds the lock.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::message_history::{Header, Message, lines_to_drop};
 
-use crate::no_follow;
+use crate::{folder, no_follow};
 
 /// Bytes to read of the file: more than any configured bound.
 const FILE_BYTES_MAX: u64 = 256 << 20;
@@ -130,22 +130,8 @@ fn append_line(file: &mut File, content: &Content, line: &str) -> io::Result<()>
     written
 }
 
-/// Replaces the file by one with `text`; a crash leaves the old file or the new one.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let new = unfinished(path);
-    // A crash may have left a file there.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&new)?;
-    let written =
-        file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&new, path));
-    if let Err(error) = written {
-        fs::remove_file(&new).ok();
-        return Err(error);
-    }
-    sync_folder(path)
+    folder::replace(path, &unfinished(path), |file| file.write_all(text))
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {

@@ -79,7 +79,7 @@ async fn send(
         .header(ACCEPT, "text/event-stream, application/json")
         .body(body);
     let request = authorized(request, (provider, key), wire)?;
-    let sent = tokio::time::timeout(provider.timeouts.idle, request.send()).await;
+    let sent = tokio::time::timeout(provider.idle_timeout, request.send()).await;
     let silent = || Fault::new(FaultKind::Timeout, "the provider does not respond");
     let mut response = sent.map_err(|_| silent())?.map_err(|error| of_transport(&error))?;
     let status = response.status();
@@ -140,7 +140,7 @@ async fn next(
     response: &mut Response,
     provider: &Provider,
 ) -> Result<Option<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]> + use<>>, Fault> {
-    match tokio::time::timeout(provider.timeouts.idle, response.chunk()).await {
+    match tokio::time::timeout(provider.idle_timeout, response.chunk()).await {
         Ok(Ok(piece)) => Ok(piece),
         Ok(Err(error)) => Err(Fault::new(FaultKind::StreamCut, &chain(&error))),
         Err(_) => Err(Fault::new(FaultKind::Timeout, "the provider stopped sending")),

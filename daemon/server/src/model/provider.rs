@@ -15,7 +15,8 @@ pub struct Provider {
     pub base_url: String,
     pub key: KeySource,
     pub headers: Vec<(String, String)>,
-    pub timeouts: Timeouts,
+    /// Between two pieces of an answer.
+    pub idle_timeout: Duration,
     /// Whether it can compact a history itself.
     pub remote: RemoteSetting,
 }
@@ -40,20 +41,8 @@ pub enum KeySource {
     Command(Vec<String>),
 }
 
-/// Time limits of a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// For establishing the connection.
-    pub connect: Duration,
-    /// Between two pieces of an answer. Models that think long send nothing in between.
-    pub idle: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self { connect: Duration::from_secs(10), idle: Duration::from_secs(120) }
-    }
-}
+/// Default time between two pieces of an answer. Models that think long send nothing in between.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Whether and how a provider compacts a history itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]

@@ -106,7 +106,7 @@ async fn rig(kind: Kind, base_url: &str, budget: Budget) -> Rig {
         base_url: base_url.to_owned(),
         key: KeySource::Command(vec!["echo".into(), "the-key".into()]),
         headers: vec![("x-team".into(), "blue".into())],
-        timeouts: Timeouts::default(),
+        idle_timeout: IDLE_TIMEOUT,
         remote: RemoteSetting::Configured(Remote::No),
     };
     let providers = BTreeMap::from([("p".to_owned(), provider)]);
@@ -115,11 +115,7 @@ async fn rig(kind: Kind, base_url: &str, budget: Budget) -> Rig {
     Rig { models, store, _folder: folder }
 }
 
-async fn ask(
-    rig: &Rig,
-    deadline: Duration,
-    cancel: &CancellationToken,
-) -> Result<PaidAnswer, FailedCall> {
+async fn ask(rig: &Rig, deadline: Duration) -> Result<PaidAnswer, FailedCall> {
     let item =
         json!({"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]});
     let input: [Box<RawValue>; 1] = [serde_json::value::to_raw_value(&item).unwrap()];
@@ -140,7 +136,6 @@ async fn ask(
         erasures: rig.models.erasures(),
         job: Spending::default(),
         deadline,
-        cancel,
     };
     rig.models.ask(call, &|_| {}).await
 }
@@ -152,8 +147,7 @@ async fn a_failure_that_passes_is_tried_again_and_both_are_counted() {
     let busy = status("503 Busy", "retry-after: 0\r\n", r#"{"error":{"message":"busy"}}"#);
     let server = serve(vec![busy, Part::Send(hello())]).await;
     let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
-    let cancel = CancellationToken::new();
-    let answered = ask(&rig, MINUTE, &cancel).await.unwrap();
+    let answered = ask(&rig, MINUTE).await.unwrap();
     assert_eq!(answered.answer.text, "hello");
     assert_eq!(
         answered.spent,
@@ -173,9 +167,8 @@ async fn a_failure_that_passes_is_tried_again_and_both_are_counted() {
 async fn the_same_request_is_not_paid_twice() {
     let server = serve(vec![Part::Send(hello())]).await;
     let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
-    let cancel = CancellationToken::new();
-    ask(&rig, MINUTE, &cancel).await.unwrap();
-    let again = ask(&rig, MINUTE, &cancel).await.unwrap();
+    ask(&rig, MINUTE).await.unwrap();
+    let again = ask(&rig, MINUTE).await.unwrap();
     assert_eq!((again.answer.text.as_str(), again.spent), ("hello", Spending::default()));
 }
 
@@ -184,35 +177,19 @@ async fn what_does_not_pass_is_not_tried_again() {
     let body = r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#;
     let server = serve(vec![status("400 Bad Request", "", body)]).await;
     let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
-    let failed = ask(&rig, MINUTE, &CancellationToken::new()).await.unwrap_err();
+    let failed = ask(&rig, MINUTE).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::ContextOverflow);
     assert_eq!(failed.spent, Spending { requests: 1, ..Spending::default() });
 }
 
 #[tokio::test]
 async fn a_provider_that_hangs_is_left_at_the_deadline_and_its_connection_closed() {
-    for by_cancel in [false, true] {
-        let (closed, was_closed) = tokio::sync::oneshot::channel();
-        let server = serve(vec![Part::Hang(events(&[json!({"type":"x"})]), closed)]).await;
-        let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
-        let cancel = CancellationToken::new();
-        let deadline = if by_cancel { MINUTE } else { Duration::from_millis(300) };
-        let asking = ask(&rig, deadline, &cancel);
-        let failed = if by_cancel {
-            let stop = async {
-                while server.seen.lock().unwrap().is_empty() {
-                    tokio::task::yield_now().await;
-                }
-                cancel.cancel();
-            };
-            tokio::join!(asking, stop).0.unwrap_err()
-        } else {
-            asking.await.unwrap_err()
-        };
-        let expected = if by_cancel { FaultKind::Cancelled } else { FaultKind::Timeout };
-        assert_eq!(failed.fault.kind, expected);
-        tokio::time::timeout(MINUTE, was_closed).await.unwrap().unwrap();
-    }
+    let (closed, was_closed) = tokio::sync::oneshot::channel();
+    let server = serve(vec![Part::Hang(events(&[json!({"type":"x"})]), closed)]).await;
+    let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
+    let failed = ask(&rig, Duration::from_millis(300)).await.unwrap_err();
+    assert_eq!(failed.fault.kind, FaultKind::Timeout);
+    tokio::time::timeout(MINUTE, was_closed).await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -226,7 +203,7 @@ async fn a_spent_budget_sends_nothing() {
         ..Default::default()
     };
     rig.store.models.usage_add(&spent).await.unwrap();
-    let failed = ask(&rig, MINUTE, &CancellationToken::new()).await.unwrap_err();
+    let failed = ask(&rig, MINUTE).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::BudgetSpent);
     assert!(server.seen.lock().unwrap().is_empty());
 }
@@ -234,16 +211,15 @@ async fn a_spent_budget_sends_nothing() {
 #[tokio::test]
 async fn a_missing_key_and_an_absent_server_are_told_apart() {
     let rig = rig(Kind::Http(WireApi::Messages), "http://127.0.0.1:1/v1", Budget::default()).await;
-    let cancel = CancellationToken::new();
     let short = Duration::from_millis(150);
-    let failed = ask(&rig, short, &cancel).await.unwrap_err();
+    let failed = ask(&rig, short).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::Unreachable);
     let mut settings = ModelSettings::clone(&rig.models.settings());
     if let Some(provider) = settings.providers.get_mut("p") {
         provider.key = KeySource::Environment("LONGHAUL_TEST_NO_SUCH_KEY".into());
     }
     rig.models.configure(settings, Budget::default());
-    let failed = ask(&rig, short, &cancel).await.unwrap_err();
+    let failed = ask(&rig, short).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::Unauthorized);
     assert!(failed.fault.detail.contains("LONGHAUL_TEST_NO_SUCH_KEY"));
 }
@@ -251,12 +227,11 @@ async fn a_missing_key_and_an_absent_server_are_told_apart() {
 #[tokio::test]
 async fn a_program_answers_on_its_standard_output() {
     let argv = |script: &str| ["sh", "-c", script].map(str::to_owned).to_vec();
-    let cancel = CancellationToken::new();
     let good = rig(Kind::Command(argv("grep -o '\"text\":\"hi\"'")), "", Budget::default()).await;
-    let answered = ask(&good, MINUTE, &cancel).await.unwrap();
+    let answered = ask(&good, MINUTE).await.unwrap();
     assert_eq!(answered.answer.text, "\"text\":\"hi\"\n");
     let bad = rig(Kind::Command(argv("echo no money >&2; exit 3")), "", Budget::default()).await;
-    let failed = ask(&bad, MINUTE, &cancel).await.unwrap_err();
+    let failed = ask(&bad, MINUTE).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::Refused);
     assert!(failed.fault.detail.contains("no money"), "{}", failed.fault.detail);
 }

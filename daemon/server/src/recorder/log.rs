@@ -50,28 +50,9 @@ pub struct AppendReport {
     pub redacted: u64,
 }
 
-/// Why a batch was not written.
-#[derive(Debug)]
-pub(super) enum AppendError {
-    Stale {
-        expected: u64,
-        present: u64,
-    },
-    Full {
-        limit: &'static str,
-        max: u64,
-        given: u64,
-    },
-    /// The line at this index of the batch reuses an id with other content.
-    Conflict {
-        index: usize,
-        client_item_id: String,
-    },
-    Io(io::Error),
-}
-
 #[derive(Debug)]
 pub(super) struct Log {
+    thread_id: String,
     path: PathBuf,
     /// `None` before the file is read, and whenever it may have changed.
     known: Option<FileContent>,
@@ -96,9 +77,9 @@ struct KnownLine {
 }
 
 impl Log {
-    /// The transcript at `path`, not read yet.
-    pub(super) fn at(path: PathBuf) -> Self {
-        Self { path, known: None }
+    /// The transcript of a thread, not read yet.
+    pub(super) fn at(thread_id: String, path: PathBuf) -> Self {
+        Self { thread_id, path, known: None }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -109,27 +90,29 @@ impl Log {
         self.known.as_ref().map_or(0, |known| known.ids.len())
     }
 
-    pub(super) fn seq(&mut self) -> io::Result<u64> {
-        let file = open(&self.path)?;
-        let known = self.read(&file)?;
-        Ok(self.known.insert(known).seq())
+    /// Its path and seq.
+    pub(super) fn place(&mut self) -> Result<(PathBuf, u64), RecorderError> {
+        Ok((self.path.clone(), self.seq()?))
+    }
+
+    fn seq(&mut self) -> Result<u64, RecorderError> {
+        Ok(self.current()?.seq())
     }
 
     /// Seq of the line with a client id.
-    pub(super) fn seq_of(&mut self, client_item_id: &str) -> io::Result<Option<u64>> {
-        let file = open(&self.path)?;
-        let known = self.read(&file)?;
-        let known = self.known.insert(known);
+    pub(super) fn seq_of(&mut self, client_item_id: &str) -> Result<Option<u64>, RecorderError> {
+        let known = self.current()?;
         Ok(known.ids.get(&xxh3_64(client_item_id.as_bytes())).map(|line| line.seq))
     }
 
     /// The lines after `seq`, without their newlines.
-    pub(super) fn lines_after(&mut self, seq: u64) -> io::Result<Vec<String>> {
+    pub(super) fn lines_after(&mut self, seq: u64) -> Result<Vec<String>, RecorderError> {
         if self.seq()? <= seq {
             return Ok(Vec::new());
         }
-        let lines = BufReader::new(open(&self.path)?).lines();
-        lines.skip(usize::try_from(seq).unwrap_or(usize::MAX).saturating_add(1)).collect()
+        let first = usize::try_from(seq).unwrap_or(usize::MAX).saturating_add(1);
+        let lines = BufReader::new(self.open()?).lines().skip(first);
+        lines.collect::<io::Result<_>>().map_err(|error| self.failed(error))
     }
 
     /// Appends those of `lines` that are not in the file yet, all or none.
@@ -137,13 +120,34 @@ impl Log {
         &mut self,
         lines: &[Line],
         expected_seq: Option<u64>,
-    ) -> Result<AppendReport, AppendError> {
-        let file = open(&self.path)?;
-        let mut known = self.read(&file)?;
-        let outcome = known.append(&file, lines, expected_seq);
+    ) -> Result<AppendReport, RecorderError> {
+        let file = self.open()?;
+        let mut known = self.read(&file).map_err(|error| self.failed(error))?;
+        let outcome = known.append(&file, lines, expected_seq, |error| self.failed(error));
         // After a failed write the content of the file is unknown.
-        self.known = Some(known).filter(|_| !matches!(outcome, Err(AppendError::Io(_))));
+        let is_unknown =
+            matches!(outcome, Err(RecorderError::File { .. } | RecorderError::NotFound(_)));
+        self.known = Some(known).filter(|_| !is_unknown);
         outcome
+    }
+
+    fn open(&self) -> Result<File, RecorderError> {
+        let file = no_follow::options().read(true).append(true).open(&self.path);
+        file.map_err(|error| self.failed(error))
+    }
+
+    /// If the file is gone, so is its thread.
+    pub(super) fn failed(&self, source: io::Error) -> RecorderError {
+        match source.kind() {
+            io::ErrorKind::NotFound => RecorderError::NotFound(self.thread_id.clone()),
+            _ => RecorderError::File { path: self.path.clone(), source },
+        }
+    }
+
+    fn current(&mut self) -> Result<&FileContent, RecorderError> {
+        let file = self.open()?;
+        let known = self.read(&file).map_err(|error| self.failed(error))?;
+        Ok(self.known.insert(known))
     }
 
     /// Takes the cached state, or reads the file if it has changed. The caller stores it again.
@@ -171,7 +175,8 @@ impl FileContent {
         mut file: &File,
         lines: &[Line],
         expected_seq: Option<u64>,
-    ) -> Result<AppendReport, AppendError> {
+        failed: impl Fn(io::Error) -> RecorderError,
+    ) -> Result<AppendReport, RecorderError> {
         let (present, new): (Vec<&Line>, Vec<&Line>) =
             lines.iter().partition(|line| self.ids.contains_key(&digest(line)));
         self.check_content(lines)?;
@@ -185,7 +190,7 @@ impl FileContent {
             if let Err(error) = written {
                 // If this fails as well, the next append finds a changed file and reads it.
                 file.set_len(self.bytes).and_then(|()| file.sync_data()).ok();
-                return Err(error.into());
+                return Err(failed(error));
             }
         }
         self.bytes += text.len() as u64;
@@ -204,14 +209,14 @@ impl FileContent {
     }
 
     /// A reused id must have the same content, or the client would believe that its other item is stored.
-    fn check_content(&self, lines: &[Line]) -> Result<(), AppendError> {
+    fn check_content(&self, lines: &[Line]) -> Result<(), RecorderError> {
         let is_other = |line: &Line| {
             self.ids.get(&digest(line)).is_some_and(|known| known.content != content(&line.text))
         };
         match lines.iter().enumerate().find(|(_, line)| is_other(line)) {
             Some((index, line)) => {
                 let client_item_id = line.client_item_id.clone();
-                Err(AppendError::Conflict { index, client_item_id })
+                Err(RecorderError::Conflict { index, client_item_id })
             }
             None => Ok(()),
         }
@@ -223,23 +228,23 @@ impl FileContent {
         expected: u64,
         present: &[&Line],
         is_done: bool,
-    ) -> Result<(), AppendError> {
+    ) -> Result<(), RecorderError> {
         let known = present.iter().filter_map(|line| self.ids.get(&digest(line)));
         let own = known.filter(|known| known.seq > expected).count() as u64;
         let current = self.seq();
         match is_done || expected.checked_add(own) == Some(current) {
             true => Ok(()),
-            false => Err(AppendError::Stale { expected, present: current }),
+            false => Err(RecorderError::Stale { expected, present: current }),
         }
     }
 
-    fn check_room(&self, lines: u64, bytes: u64) -> Result<(), AppendError> {
+    fn check_room(&self, lines: u64, bytes: u64) -> Result<(), RecorderError> {
         let bounds = [
             ("thread_lines", THREAD_LINES_MAX, self.lines + lines),
             ("thread_bytes", THREAD_BYTES_MAX, self.bytes + bytes),
         ];
         match bounds.into_iter().find(|(_, max, given)| given > max) {
-            Some((limit, max, given)) => Err(AppendError::Full { limit, max, given }),
+            Some((limit, max, given)) => Err(RecorderError::Full { limit, max, given }),
             None => Ok(()),
         }
     }
@@ -345,30 +350,4 @@ fn content(line: &str) -> u64 {
 
 fn digest(line: &Line) -> u64 {
     xxh3_64(line.client_item_id.as_bytes())
-}
-
-impl From<io::Error> for AppendError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl AppendError {
-    /// Adds the thread and the path. If the file is gone, so is its thread.
-    pub(super) fn into_recorder(self, thread_id: &str, path: &Path) -> RecorderError {
-        match self {
-            Self::Stale { expected, present } => RecorderError::Stale { expected, present },
-            Self::Full { limit, max, given } => RecorderError::Full { limit, max, given },
-            Self::Conflict { index, client_item_id } => {
-                RecorderError::Conflict { index, client_item_id }
-            }
-            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-                RecorderError::NotFound(thread_id.to_owned())
-            }
-            Self::Io(source) => RecorderError::File { path: path.to_owned(), source },
-        }
-    }
-}
-fn open(path: &Path) -> io::Result<File> {
-    no_follow::options().read(true).append(true).open(path)
 }

@@ -59,8 +59,8 @@ impl OpenLogs {
         let used = logs.uses;
         // Another task may have opened it in between; two logs of a thread would be two writers.
         let entry = logs.by_thread.entry(thread_id.to_owned());
-        let entry =
-            entry.or_insert_with(|| OpenLog { log: Arc::new(Turns::new(Log::at(path))), used });
+        let log = || Arc::new(Turns::new(Log::at(thread_id.to_owned(), path)));
+        let entry = entry.or_insert_with(|| OpenLog { log: log(), used });
         Arc::clone(&entry.log)
     }
 

@@ -1,6 +1,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use longhaul_core::rollout::compose;
 use serde_json::json;
@@ -195,7 +196,7 @@ async fn a_flipped_bit_at_rest_costs_only_its_line() {
         }
         let file = [&*whole, &damaged].concat();
         fs::write(&thread.path, &file).unwrap();
-        let mut log = Log::at(thread.path.clone());
+        let mut log = Log::at(thread.thread_id.clone(), thread.path.clone());
         let known = ["a b", "c"].map(|id| log.seq_of(id).unwrap().is_some());
         let (in_first, in_second) = (at < first.len(), at + 1 >= first.len());
         assert!(known[0] || in_first, "a b, with bit {bit} of byte {at}");

@@ -187,12 +187,12 @@ async fn get(
     installer: Arc<Installer>,
     params: CompactionGetParams,
 ) -> Result<CompactionGetResult, Failure> {
-    let mut compaction = log.get(&params.compaction_id).await?;
+    let (row, mut compaction) = log.with_row(&params.compaction_id).await?;
     compaction.installed_seq = installer.installed_seq(&compaction).await?;
-    let summary = convert::summary_of(&compaction);
     let decision_id = compaction.decision_id;
     let policy = compaction.policy.as_ref();
     let policy = policy.map(|trigger| super::policy::trigger(trigger, decision_id));
+    let summary = convert::summary(row);
     Ok(CompactionGetResult { run: convert::run_result(compaction), summary, policy })
 }
 

@@ -324,39 +324,13 @@ pub(super) fn warning(notice: Notice) -> Warning {
     Warning { kind: notice.kind, message: notice.message, hint: None }
 }
 
-pub(super) fn summary_of(compaction: &Compaction) -> wire::CompactionSummary {
-    wire::CompactionSummary {
-        compaction_id: compaction.id.clone(),
-        thread_id: compaction.thread_id.clone(),
-        created_at: compaction.created_at_ms,
-        strategy_used: strategy_out(compaction.strategy_used),
-        phase: phase_out(compaction.phase),
-        trigger: trigger_out(&compaction.trigger),
-        reason: reason_out(compaction.reason()),
-        tokens: wire::TokensChange { before: compaction.tokens.0, after: compaction.tokens.1 },
-        seq: compaction.seq,
-        duration_ms: compaction.duration_ms,
-        cost: wire::Cost { requests: compaction.spent.requests, tokens: compaction.spent.tokens },
-        undone_at: compaction.undone_at_ms,
-    }
-}
-
 pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
     wire::CompactionSummary {
         compaction_id: row.compaction_id,
         thread_id: row.thread_id,
         created_at: row.created_at_ms,
-        strategy_used: match row.strategy_used.as_str() {
-            "remote" => wire::Strategy::Remote,
-            "hybrid" => wire::Strategy::Hybrid,
-            "summary" => wire::Strategy::Summary,
-            _ => wire::Strategy::Checkpoint,
-        },
-        phase: match row.phase.as_str() {
-            "pre_turn" => wire::Phase::PreTurn,
-            "mid_turn" => wire::Phase::MidTurn,
-            _ => wire::Phase::Standalone,
-        },
+        strategy_used: strategy_out(row.strategy_used.parse().unwrap_or(Strategy::Checkpoint)),
+        phase: phase_out(row.phase.parse().unwrap_or_default()),
         trigger: trigger_out(&row.trigger),
         reason: reason_out(Reason::of(&row.reason, &row.trigger)),
         tokens: wire::TokensChange { before: row.tokens_before, after: row.tokens_after },

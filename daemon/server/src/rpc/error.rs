@@ -8,6 +8,7 @@ use std::io;
 
 use jsonrpsee::types::ErrorObjectOwned;
 use longhaul_core::choice::ChoiceRefusal;
+use longhaul_core::model::FaultKind;
 use longhaul_core::redact::redact;
 use longhaul_printable as printable;
 use longhaul_protocol::text::gated;
@@ -22,7 +23,7 @@ use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
 use crate::link::{CallContext, Caller};
 use crate::message_history::MessageHistoryError;
-use crate::service::{ChoiceError, CurationStop, ServiceError, preimage};
+use crate::service::{ChoiceError, CurationEnd, ServiceError, preimage};
 
 #[derive(Debug)]
 pub struct Failure {
@@ -211,14 +212,18 @@ fn is_of_items(handle: &str) -> bool {
     handle.starts_with(preimage::PREFIX)
 }
 
-fn curation_kind(why: CurationStop) -> ErrorKind {
-    match why {
-        CurationStop::Overtaken => ErrorKind::StaleBase,
-        CurationStop::Spent => ErrorKind::LimitExceeded,
-        CurationStop::OutOfTime => ErrorKind::DeadlineExceeded,
-        CurationStop::Unusable => ErrorKind::ModelOutputInvalid,
-        CurationStop::RateLimited => ErrorKind::ModelRateLimited,
-        CurationStop::Unavailable => ErrorKind::ModelUnavailable,
+fn curation_kind(end: &CurationEnd) -> ErrorKind {
+    match end {
+        CurationEnd::Overtaken => ErrorKind::StaleBase,
+        CurationEnd::Spent(..) => ErrorKind::LimitExceeded,
+        CurationEnd::OutOfTime(_) => ErrorKind::DeadlineExceeded,
+        CurationEnd::Unreadable(_) | CurationEnd::Refused(_) => ErrorKind::ModelOutputInvalid,
+        CurationEnd::Fault(fault) => match fault.kind {
+            FaultKind::BudgetSpent => ErrorKind::LimitExceeded,
+            FaultKind::Timeout => ErrorKind::DeadlineExceeded,
+            FaultKind::RateLimited => ErrorKind::ModelRateLimited,
+            _ => ErrorKind::ModelUnavailable,
+        },
     }
 }
 
@@ -290,7 +295,7 @@ impl From<ServiceError> for Failure {
                     "index": index, "client_item_id": client_item_id, "reason": message
                 }))
             }
-            ServiceError::CurationEnded { why, .. } => failure(curation_kind(why)),
+            ServiceError::CurationEnded(end) => failure(curation_kind(&end)),
             ServiceError::MessageHistory(error) => Self::of_message_history(error, message),
             ServiceError::StateLost(_) => failure(ErrorKind::StateLost),
             ServiceError::File { path, source } => Self::of_file(&path, source),

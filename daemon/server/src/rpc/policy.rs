@@ -22,7 +22,7 @@ use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::config::Live;
 use crate::service::policy::{
-    ClientEvent, DecisionLog, LogEntry, Replays, StepEffect, Subject, TurnWords, Watchers,
+    DecisionLog, LogEntry, Replays, StepEffect, SteppedThread, Subject, Watchers,
 };
 use crate::service::texts::TextStore;
 use crate::service::{PolicyServices, ServiceError};
@@ -76,9 +76,16 @@ async fn evaluate(
 }
 
 async fn step(watchers: Arc<Watchers>, params: StepParams) -> Result<StepResult, Failure> {
-    let StepParams { thread_id, event, agent, model, context_window } = params;
+    let StepParams { thread_id, mut event, agent, model, context_window } = params;
+    let signs = match &mut event {
+        StepEvent::TurnEnded { boundaries, .. } | StepEvent::MidTurn { boundaries, .. } => {
+            signs(boundaries.take())?
+        }
+        _ => BTreeSet::new(),
+    };
     let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
-    let stepped = watchers.step(subject, agent.as_deref(), client_event(event)?).await?;
+    let event = |thread: SteppedThread<'_>| watcher_event(event, signs, &thread);
+    let stepped = watchers.step(subject, agent.as_deref(), event).await?;
     let how = (watchers.mode(), watchers.is_mid_turn());
     Ok(StepResult {
         thread_id,
@@ -88,49 +95,47 @@ async fn step(watchers: Arc<Watchers>, params: StepParams) -> Result<StepResult,
     })
 }
 
-fn client_event(event: StepEvent) -> Result<ClientEvent, Failure> {
-    Ok(match event {
-        StepEvent::TurnEnded { message, boundaries, notify_only, compact_only } => {
-            let words = TurnWords { words: message, signs: signs(boundaries)? };
+fn watcher_event(event: StepEvent, signs: BTreeSet<Boundary>, thread: &SteppedThread<'_>) -> Event {
+    match event {
+        StepEvent::TurnEnded { message, notify_only, compact_only, .. } => {
+            let situation = thread.situation(At::TurnEnd, message, signs);
             match (notify_only.unwrap_or(false), compact_only.unwrap_or(false)) {
-                (true, _) => ClientEvent::TurnSeen(words),
-                (false, true) => ClientEvent::TurnEndedCompactOnly(words),
-                (false, false) => ClientEvent::TurnEnded(words),
+                (true, _) => Event::TurnSeen(situation),
+                (false, true) => Event::TurnEndedCompactOnly(situation),
+                (false, false) => Event::TurnEnded(situation),
             }
         }
-        StepEvent::MidTurn { boundaries, compact_only } => {
-            let words = TurnWords { words: None, signs: signs(boundaries)? };
+        StepEvent::MidTurn { compact_only, .. } => {
+            let situation = thread.situation(At::MidTurn, None, signs);
             match compact_only.unwrap_or(false) {
-                true => ClientEvent::MidTurnCompactOnly(words),
-                false => ClientEvent::MidTurn(words),
+                true => Event::MidTurnCompactOnly(situation),
+                false => Event::MidTurn(situation),
             }
         }
-        StepEvent::Compacted { tokens_after, turn_end_follows } => {
-            ClientEvent::Compacted(tokens_after, turn_end_follows.unwrap_or(false))
-        }
+        StepEvent::Compacted { tokens_after, turn_end_follows } => Event::Compacted {
+            tokens_after: tokens_after.unwrap_or(thread.used()),
+            turn_end_follows: turn_end_follows.unwrap_or(false),
+        },
         StepEvent::Judged { request_id, should_compact, reason } => {
             let reason = longhaul_core::redact::redact(reason.as_deref().unwrap_or_default());
             let reason = longhaul_core::text::prefix(&reason.text, 400).to_owned();
             let judgment = should_compact.map(|should_compact| Judgment { should_compact, reason });
-            ClientEvent::Other(Event::Judged { request_id, judgment })
+            Event::Judged { request_id, judgment }
         }
-        StepEvent::CompactionFailed { reason } => ClientEvent::CompactionFailed(reason),
-        StepEvent::CompactionEnded { tokens_after, reason } => {
-            ClientEvent::CompactOnlyEnded(match reason {
-                None => Ok(tokens_after),
-                Some(reason) => Err(reason),
-            })
+        StepEvent::CompactionFailed { reason } => {
+            Event::CompactionFailed { reason, compacted: thread.compacted() }
         }
-        StepEvent::UserMessage { is_shell, accepts_prefix } => {
-            ClientEvent::Other(Event::UserMessage {
-                is_shell: is_shell.unwrap_or(false),
-                takes_prefix: accepts_prefix.unwrap_or(false),
-            })
-        }
-        StepEvent::Resume {} => ClientEvent::Resume,
-        StepEvent::Tick {} => ClientEvent::Other(Event::Tick),
-        StepEvent::Cancel {} => ClientEvent::Other(Event::Cancel),
-    })
+        StepEvent::CompactionEnded { tokens_after, reason } => Event::CompactOnlyEnded {
+            made: reason.map_or_else(|| Ok(tokens_after.unwrap_or(thread.used())), Err),
+        },
+        StepEvent::UserMessage { is_shell, accepts_prefix } => Event::UserMessage {
+            is_shell: is_shell.unwrap_or(false),
+            takes_prefix: accepts_prefix.unwrap_or(false),
+        },
+        StepEvent::Resume {} => Event::Resume { compacted: thread.compacted() },
+        StepEvent::Tick {} => Event::Tick,
+        StepEvent::Cancel {} => Event::Cancel,
+    }
 }
 
 /// Parses signs by name. The end of a turn is a separate event and not accepted as a sign.

@@ -2,6 +2,7 @@
 
 use longhaul_core::choice::ChoiceRefusal;
 use longhaul_core::compaction::handle::HandleParseError;
+use longhaul_core::model::Fault;
 use longhaul_core::search::query::QueryError;
 use longhaul_store::StoreError;
 
@@ -100,12 +101,8 @@ pub enum ServiceError {
     #[error(transparent)]
     Job(#[from] JobError),
     /// The model's work on memory has ended.
-    #[error("the work on memory has ended: {name}")]
-    CurationEnded {
-        /// Its stable name, as in `memory/status`.
-        name: &'static str,
-        why: CurationStop,
-    },
+    #[error("the work on memory has ended: {}", .0.name())]
+    CurationEnded(CurationEnd),
     #[error("cannot publish memory: {detail}")]
     MemoryFailed {
         detail: String,
@@ -155,18 +152,40 @@ pub enum ServiceError {
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Why a model must stop its work on the memory files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CurationStop {
-    /// Memory changed in the meantime.
+/// Why a model's work on the memory files ended with nothing to publish.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CurationEnd {
+    /// The provider, or a budget.
+    #[error("{0}")]
+    Fault(Fault),
+    /// A bound of the run: its stable name, and a description.
+    #[error("{1}")]
+    Spent(&'static str, String),
+    #[error("not done in {0} s")]
+    OutOfTime(u64),
+    /// The model's answers are not steps.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The files failed the check.
+    #[error("{0}")]
+    Refused(String),
+    /// The files it works on are no longer current.
+    #[error("memory changed while the model worked on it")]
     Overtaken,
-    /// The limit on requests, tokens, window or budget is reached.
-    Spent,
-    OutOfTime,
-    /// Neither its steps nor its files are usable.
-    Unusable,
-    RateLimited,
-    Unavailable,
+}
+
+impl CurationEnd {
+    /// Its stable name, as in `memory/status`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fault(fault) => fault.kind.into_str(),
+            Self::Spent(name, _) => name,
+            Self::OutOfTime(_) => "timeout",
+            Self::Unreadable(_) => "step_unreadable",
+            Self::Refused(_) => "result_refused",
+            Self::Overtaken => "overtaken",
+        }
+    }
 }
 
 /// Why a pin or drop is not stored or not removed.

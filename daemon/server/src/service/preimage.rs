@@ -10,9 +10,8 @@
 //! line. `<id>.fold` is the fold at the history's end: a cache, recomputed from the histories if it is missing.
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -24,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ServiceError;
 use super::item_index::FileRows;
-use crate::folder::make_synced;
+use crate::folder::{self, make_synced};
 
 /// Prefix of compaction ids, which distinguishes them from threads.
 pub const PREFIX: &str = "cmp_";
@@ -94,24 +93,18 @@ fn put(
     folder: &Path,
     id: &str,
     extension: &str,
-    write: impl FnOnce(&mut BufWriter<&fs::File>) -> io::Result<()>,
+    write: impl FnOnce(&mut BufWriter<&mut fs::File>) -> io::Result<()>,
 ) -> Result<(), ServiceError> {
     let path = folder.join(format!("{id}.{extension}"));
     let fresh = folder.join(format!("{id}.tmp"));
-    let written = (|| {
-        make_synced(folder)?;
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        let mut buffered = BufWriter::new(&file);
-        write(&mut buffered)?;
-        buffered.flush()?;
-        drop(buffered);
-        file.sync_data()?;
-        fs::rename(&fresh, &path)?;
-        // Otherwise the record that names the file may reach the disk before the file's name does.
-        fs::File::open(folder)?.sync_all()
-    })();
-    written.map_err(|error: io::Error| ServiceError::file(&path, error))
+    let written = make_synced(folder).and_then(|()| {
+        folder::replace(&path, &fresh, |file| {
+            let mut buffered = BufWriter::new(file);
+            write(&mut buffered)?;
+            buffered.flush()
+        })
+    });
+    written.map_err(|error| ServiceError::file(&path, error))
 }
 
 /// The history that this one continues; empty if none. Blocking.

@@ -6,9 +6,18 @@ use longhaul_store::Database;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::archive::ArchiveKeeper;
-use super::idle_trim::Caches;
 use super::search::{FullText, IndexState};
+use crate::heap;
 use crate::ingest::{Ingest, Progress};
+
+/// What to release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caches {
+    /// Pages of the databases, which are reloaded in microseconds.
+    Cheap,
+    /// Also folds, which must be recomputed.
+    All,
+}
 
 /// Closes what is open, in the right order.
 pub struct Storage {
@@ -33,13 +42,28 @@ impl Storage {
         &self.database
     }
 
-    /// What can be released while the daemon is idle.
-    pub(super) fn caches(&self) -> Caches {
-        Caches {
-            database: self.database.clone(),
-            full_text: self.full_text.clone(),
-            archive: self.archive.archive().clone(),
-            ingest: self.ingest.clone(),
+    /// Releases caches and unused heap.
+    pub(super) async fn release(&self, caches: Caches) {
+        if caches == Caches::All {
+            self.ingest.forget_folds();
+        }
+        let (words, archived) = (self.full_text.index(), self.archive.archive().index());
+        let released = async {
+            self.database.release_memory().await?;
+            if let Some(words) = words {
+                words.release_memory().await?;
+            }
+            match archived {
+                Some(archived) => archived.release_memory().await,
+                None => Ok(()),
+            }
+        };
+        if let Err(error) = released.await {
+            tracing::debug!(%error, "cannot release a database's pages");
+        }
+        // Trimming blocks allocators, so run it off the runtime threads.
+        if let Err(error) = tokio::task::spawn_blocking(heap::release).await {
+            tracing::debug!(%error, "cannot release unused heap");
         }
     }
 

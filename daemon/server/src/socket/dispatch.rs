@@ -138,7 +138,6 @@ impl Dispatcher {
             return Outcome::Ready(error_reply(&id_text(&call.id), &error));
         };
         let number = self.counters.requests.fetch_add(1, Ordering::Relaxed);
-        self.counters.activity.note();
         let context = CallContext { link: link.clone(), number };
         let id = call.id.clone().into_owned();
         let began = self.clock.elapsed();

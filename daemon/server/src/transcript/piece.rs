@@ -1,6 +1,8 @@
 //! Pieces of a transcript: a line with its place and digest, or the end.
 
 use longhaul_core::digest::Digest128;
+use longhaul_core::fold::{Fold, Place};
+use longhaul_core::item::ItemRow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
@@ -47,6 +49,15 @@ impl<'a> Line<'a> {
             && rest.trim_ascii_start().first() == Some(&b'{')
             && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok();
         is_object.then(|| Self::whole(offset, rest, offset + rest.len() as u64))
+    }
+
+    /// Folds the line as the one numbered `seq`.
+    pub(crate) fn fold(&self, fold: &mut Fold, seq: u64) -> Option<ItemRow> {
+        let place = Place { line: seq, offset: self.offset, bytes: self.bytes };
+        match self.content {
+            Content::Whole(text) => fold.digested(place, text, self.digest),
+            Content::Head(head) => fold.oversized(place, head, self.digest),
+        }
     }
 
     /// The next link of a digest chain over lines. Lines are chained rather than bytes, so that the chain can

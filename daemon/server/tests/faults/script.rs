@@ -18,7 +18,7 @@ use longhaul_protocol::thread::{
 use longhaul_protocol::{ErrorKind, Method, WireError};
 
 use super::shim::{Fault, PATIENCE, Subject};
-use crate::archive::{long, pack_says, packs};
+use crate::archive::{add_rounds, long, pack_says, packs};
 use crate::support::rollout::Rollout;
 use crate::support::{Client, message, of_thread};
 use crate::threads::addition;
@@ -74,8 +74,12 @@ pub struct Promises {
 }
 
 /// The two agents' transcripts; the second one grows while a script runs.
+/// The first continues the second, by reference.
 fn transcripts() -> (Rollout, Rollout) {
-    (long(FIRST, "turbine", 20), long(SECOND, "compressor", 12))
+    let second = long(SECOND, "compressor", 12);
+    let mut first = Rollout::forked(FIRST, &second, 9);
+    add_rounds(&mut first, "turbine", 20);
+    (first, second)
 }
 
 /// Writes the initial transcripts of a script.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use longhaul_daemon::ingest::WarningKind;
 use longhaul_store::{Batch, FileCommit};
 
-use crate::rig::{Rig, WAIT, append, items, name, session, thread, turn_of};
+use super::rig::{Rig, WAIT, append, items, name, session, thread, turn_of};
 
 fn set_mtime(path: &Path, at: SystemTime) {
     fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();

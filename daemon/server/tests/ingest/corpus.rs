@@ -7,7 +7,7 @@ use longhaul_core::fold::Source;
 use longhaul_daemon::ingest::{Limits, Root};
 use longhaul_store::Store;
 
-use crate::rig::{WAIT, ingest, session, thread};
+use super::rig::{WAIT, ingest, session, thread};
 
 /// A part of the folder `LONGHAUL_CORPUS`, or a few hand-made files.
 fn corpus(temp: &Path, part: &str) -> PathBuf {

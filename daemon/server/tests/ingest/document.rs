@@ -5,7 +5,7 @@ use std::fs;
 use longhaul_core::item::ItemKind;
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, items, thread};
+use super::rig::{Rig, items, thread};
 
 /// A session of `turns` turns, pretty-printed.
 fn document(id: &str, turns: usize) -> String {

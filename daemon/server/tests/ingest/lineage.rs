@@ -5,7 +5,7 @@ use std::fs;
 use longhaul_daemon::ingest::WarningKind;
 use longhaul_store::BaseState;
 
-use crate::rig::{Rig, meta, name, session, thread, turn_of};
+use super::rig::{Rig, meta, name, session, thread, turn_of};
 
 fn based(own: &str, base: &str, lines: usize, bytes: usize) -> String {
     let more = format!(

@@ -1,6 +1,6 @@
 //! All kinds of lines.
 
-use crate::rig::{Rig, append, items, meta, name, session, thread, turn_of};
+use super::rig::{Rig, append, items, meta, name, session, thread, turn_of};
 
 /// Ingests `text` and returns (lines, malformed, oversized, items, bytes not folded).
 async fn check(text: &[u8], expected: (u64, u64, u64, usize, u64)) {

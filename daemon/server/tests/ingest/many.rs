@@ -1,6 +1,6 @@
 //! Many files.
 
-use crate::rig::{Rig, WAIT, append, name, session, thread, turn_of};
+use super::rig::{Rig, WAIT, append, name, session, thread, turn_of};
 use longhaul_daemon::ingest::Limits;
 
 #[tokio::test(flavor = "multi_thread")]

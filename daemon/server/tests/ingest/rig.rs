@@ -13,6 +13,9 @@ use longhaul_daemon::ingest::{
     Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, Root, ThreadUpdated, WarningKind,
 };
 use longhaul_store::{Cursor, FileRow, Store};
+use serde_json::json;
+
+use crate::support::message;
 
 pub const WAIT: Duration = Duration::from_secs(60);
 
@@ -231,36 +234,23 @@ pub fn meta(thread: &str, more: &str) -> String {
 }
 
 pub fn turn_of(thread: &str, turn: usize) -> String {
-    let at = |second: usize| format!("2025-11-21T09:{:02}:{:02}.000Z", turn / 60 % 60, second % 60);
-    let item = |second: usize, payload: String| {
+    let (minute, second) = (turn / 60 % 60, turn % 60);
+    let output = json!({"output": format!("ok {turn}"), "metadata": {"exit_code": 0}}).to_string();
+    let call = json!({"command": ["cargo", "test"]}).to_string();
+    let call_id = format!("call_{turn}");
+    let payloads = [
+        message("user", &format!("Please do step {turn} of {thread}.")),
+        json!({"type": "function_call", "name": "shell", "call_id": call_id, "arguments": call}),
+        json!({"type": "function_call_output", "call_id": call_id, "output": output}),
+    ];
+    let line = |payload| {
+        let timestamp = format!("2025-11-21T09:{minute:02}:{second:02}.000Z");
         format!(
-            "{{\"timestamp\":\"{}\",\"type\":\"response_item\",\"payload\":{payload}}}\n",
-            at(second)
+            "{}\n",
+            json!({"timestamp": timestamp, "type": "response_item", "payload": payload})
         )
     };
-    let mut text = item(turn, message("user", &format!("Please do step {turn} of {thread}.")));
-    text.push_str(&item(
-        turn,
-        format!(
-            "{{\"type\":\"function_call\",\"name\":\"shell\",\"call_id\":\"call_{turn}\",\
-             \"arguments\":\"{{\\\"command\\\":[\\\"cargo\\\",\\\"test\\\"]}}\"}}"
-        ),
-    ));
-    text.push_str(&item(
-        turn,
-        format!(
-            "{{\"type\":\"function_call_output\",\"call_id\":\"call_{turn}\",\
-             \"output\":\"{{\\\"output\\\":\\\"ok {turn}\\\",\\\"metadata\\\":{{\\\"exit_code\\\":0}}}}\"}}"
-        ),
-    ));
-    text
-}
-
-fn message(role: &str, text: &str) -> String {
-    format!(
-        "{{\"type\":\"message\",\"role\":\"{role}\",\
-         \"content\":[{{\"type\":\"input_text\",\"text\":\"{text}\"}}]}}"
-    )
+    payloads.map(line).concat()
 }
 
 pub fn thread(n: u32) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use longhaul_daemon::ingest::{Limits, SyncError, SyncPoint, SyncTarget};
 
-use crate::rig::{Rig, WAIT, append, name, session, thread, turn_of};
+use super::rig::{Rig, WAIT, append, name, session, thread, turn_of};
 
 #[tokio::test]
 async fn a_sync_covers_everything_written_before_it() {

@@ -8,7 +8,7 @@ use longhaul_core::fold::Source;
 use longhaul_daemon::ingest::Root;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::rig::{Rig, WAIT, append, limits, name, session, thread, turn_of};
+use super::rig::{Rig, WAIT, append, limits, name, session, thread, turn_of};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_are_noticed_without_a_scan() {

@@ -19,7 +19,7 @@ use super::bounds::{self, EvictionFacts};
 use super::reading::{self, NewPart, ReadOutcome, Tail};
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use super::{forgetting, publishing, redacting, upkeep};
-use crate::archive::{ArchivedText, ForgottenThreads};
+use crate::archive::{ArchivedFiles, ArchivedText, ForgottenThreads};
 use crate::heap;
 use crate::ingest::{Compared, Ingest, Walk, compare};
 use crate::service::error::ServiceError;
@@ -213,25 +213,14 @@ impl Archiver {
             }
             return Ok(queue);
         }
-        let mut reached: HashMap<(u128, i64), u64> = HashMap::new();
-        let mut last = 0;
-        loop {
-            let rows = index.transcripts.progress_after(last).await?;
-            let Some(row) = rows.last() else { break };
-            last = row.0;
-            let rows = rows.into_iter();
-            reached
-                .extend(rows.map(|(_, path, generation, at)| ((path_hash(&path), generation), at)));
-        }
+        let archived = ArchivedFiles::of(index).await?;
         let (mut behind, mut last) = (Vec::new(), FileId(0));
         loop {
             let files = self.files.states_after(last).await?;
             let Some(file) = files.last() else { break };
             last = file.file_id;
             let is_behind = |file: &FileState| {
-                let generation = i64::try_from(file.generation).unwrap_or(i64::MAX);
-                !file.is_gone
-                    && reached.get(&(path_hash(&file.path), generation)) != Some(&file.offset)
+                !file.is_gone && archived.reached(&file.path, file.generation) != Some(file.offset)
             };
             let files = files.into_iter().filter(is_behind);
             behind.extend(files.map(|file| (file.mtime_ns, file.file_id)));
@@ -451,11 +440,6 @@ impl Exclusions {
             || self.evicted.get(&file.path) == Some(&file.cursor.offset)
             || self.forgotten.has(thread_id)
     }
-}
-
-/// A fixed-size hash of a path, since there may be very many.
-fn path_hash(path: &str) -> u128 {
-    xxhash_rust::xxh3::xxh3_128(path.as_bytes())
 }
 
 fn generation(file: &FileRow) -> i64 {

@@ -5,14 +5,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
-use longhaul_core::fold::{Fold, Place};
+use longhaul_core::fold::Fold;
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::Source;
 
 use super::shared::ArchiveShared;
 use crate::archive::ArchivedText;
 use crate::service::error::ServiceError;
-use crate::transcript::{Content, LINE_BYTES_MAX, Line, LineReader, Piece, Pieces, Transcript};
+use crate::transcript::{LINE_BYTES_MAX, Line, LineReader, Piece, Pieces, Transcript};
 
 pub struct ArchiveLookup {
     pub(super) shared: Arc<ArchiveShared>,
@@ -80,21 +80,13 @@ fn rows_of(
             Piece::Line(line) => line,
             Piece::End { offset, rest } => {
                 let rest = Line::of_rest(offset, rest);
-                rows.extend(rest.and_then(|line| row(&mut fold, &line, seq)));
+                rows.extend(rest.and_then(|line| line.fold(&mut fold, seq)));
                 break;
             }
         };
-        rows.extend(row(&mut fold, &line, seq));
+        rows.extend(line.fold(&mut fold, seq));
         seq += 1;
     }
     rows.retain(|row| wanted.contains(&row.seq));
     Ok(rows)
-}
-
-fn row(fold: &mut Fold, line: &Line<'_>, seq: u64) -> Option<ItemRow> {
-    let place = Place { line: seq, offset: line.offset, bytes: line.bytes };
-    match line.content {
-        Content::Whole(text) => fold.digested(place, text, line.digest),
-        Content::Head(head) => fold.oversized(place, head, line.digest),
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longhaul_core::fold::{Fold, Place};
+use longhaul_core::fold::Fold;
 use longhaul_core::thread::Source;
 use longhaul_store::{ArchiveIndex, ArchivedTranscript};
 
@@ -11,7 +11,7 @@ use super::status::ArchivedThread;
 use crate::archive::ArchivedText;
 use crate::service::error::ServiceError;
 use crate::thread_names;
-use crate::transcript::{Content, LINE_BYTES_MAX, Piece, Pieces, Transcript};
+use crate::transcript::{LINE_BYTES_MAX, Piece, Pieces, Transcript};
 
 /// Bytes of a text to search for its first request.
 const TITLE_BYTES: u64 = 1 << 20;
@@ -69,11 +69,7 @@ fn first_request(source: Source, text: ArchivedText) -> std::io::Result<Option<S
         && let Piece::Line(line) = pieces.next()?
         && line.offset < TITLE_BYTES
     {
-        let place = Place { line: seq, offset: line.offset, bytes: line.bytes };
-        match line.content {
-            Content::Whole(text) => fold.digested(place, text, line.digest),
-            Content::Head(head) => fold.oversized(place, head, line.digest),
-        };
+        line.fold(&mut fold, seq);
         seq += 1;
     }
     Ok(fold.head().title.clone())

@@ -14,7 +14,6 @@ use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Answer, Ask, Endpoint, Fault, FaultKind};
 use longhaul_core::tokens;
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 
 use super::input::Input;
 use super::progress::{ProgressEvents, Stage};
@@ -100,25 +99,18 @@ impl Attempt<'_> {
             erasures: self.erasures,
             job: self.spent,
             deadline: self.left(),
-            // Cancelling the compaction drops this future, which closes the connection.
-            cancel: &CancellationToken::new(),
         };
         self.step(Stage::Asking, 0);
         let writing = |words: &str| self.step(Stage::Writing, tokens::of_text(words));
         let result = self.models.ask(call, &writing).await;
-        let spent = match &result {
-            Ok(answered) => answered.spent,
-            Err(failed) => failed.spent,
-        };
-        self.spent.requests += spent.requests;
-        self.spent.tokens += spent.tokens;
-        self.spent.output_tokens += spent.output_tokens;
         match result {
             Ok(answered) => {
+                self.spent = self.spent + answered.spent;
                 self.answer_key = answered.digest;
                 Ok(answered.answer)
             }
             Err(failed) => {
+                self.spent = self.spent + failed.spent;
                 tracing::info!(fault = %failed.fault, "a model failed to compact");
                 Err(failed.fault)
             }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_store::{
-    CompactionBody, CompactionCursor, CompactionRow, CompactionTable, CompactionTotals,
-    DecisionEnd, PolicyTable, StoreError,
+    CompactionCursor, CompactionRow, CompactionTable, CompactionTotals, DecisionEnd, PolicyTable,
+    StoreError,
 };
 
 use super::agent_steps::RunningStep;
@@ -89,13 +89,11 @@ impl CompactionLog {
         };
         let result = serde_json::to_vec(compaction)
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
-        // The replaced items are in the transcript or stored already: nothing to copy.
-        let body = CompactionBody { result, preimage: Vec::new() };
         match store_as {
-            StoreAs::New => self.compactions.insert(&row, &body, None).await?,
-            StoreAs::OfStep(_) => self.compactions.replace(&row, &body).await?,
+            StoreAs::New => self.compactions.insert(&row, &result, None).await?,
+            StoreAs::OfStep(_) => self.compactions.replace(&row, &result).await?,
             StoreAs::OfJob(owner) => {
-                self.compactions.insert(&row, &body, Some(&self.jobs.fence(owner))).await?;
+                self.compactions.insert(&row, &result, Some(&self.jobs.fence(owner))).await?;
             }
         }
         if let Some(decision_id) = compaction.decision_id {
@@ -138,11 +136,15 @@ impl CompactionLog {
 
     /// One compaction, as it was returned.
     pub async fn get(&self, id: &str) -> Result<Compaction, ServiceError> {
+        Ok(self.with_row(id).await?.1)
+    }
+
+    pub async fn with_row(&self, id: &str) -> Result<(CompactionRow, Compaction), ServiceError> {
         let found = self.compactions.get(id).await?;
-        let (row, body) = found.ok_or_else(|| ServiceError::CompactionNotFound(id.to_owned()))?;
-        let mut compaction: Compaction = serde_json::from_slice(&body.result)
+        let (row, result) = found.ok_or_else(|| ServiceError::CompactionNotFound(id.to_owned()))?;
+        let mut compaction: Compaction = serde_json::from_slice(&result)
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
         compaction.undone_at_ms = row.undone_at_ms;
-        Ok(compaction)
+        Ok((row, compaction))
     }
 }

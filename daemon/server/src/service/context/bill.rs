@@ -209,8 +209,8 @@ async fn output_tokens(
     compactions: &CompactionTable,
     compaction_id: &str,
 ) -> Result<Option<u64>, ServiceError> {
-    let Some((_, body)) = compactions.get(compaction_id).await? else { return Ok(None) };
-    let stored: StoredSpending = serde_json::from_slice(&body.result)
+    let Some((_, result)) = compactions.get(compaction_id).await? else { return Ok(None) };
+    let stored: StoredSpending = serde_json::from_slice(&result)
         .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
     Ok(stored.spent.and_then(|spent| spent.output_tokens))
 }

@@ -15,7 +15,6 @@ use longhaul_core::model::{Ask, Endpoint, Fault, FaultKind, Schema};
 use longhaul_core::redact::redact;
 use longhaul_core::text;
 use serde_json::value::{RawValue, to_raw_value};
-use tokio_util::sync::CancellationToken;
 
 use crate::model::{Call, ModelChoice, Models, PaidAnswer, Purpose};
 
@@ -44,7 +43,6 @@ impl AskError {
                     F::RateLimited => FailureKind::RateLimited,
                     F::BudgetSpent => FailureKind::BudgetSpent,
                     F::Unauthorized | F::QuotaExceeded => FailureKind::Unauthorized,
-                    F::Cancelled => FailureKind::Interrupted,
                     F::Unreachable
                     | F::StreamCut
                     | F::Timeout
@@ -132,13 +130,10 @@ impl MemoryQuestion<'_> {
             erasures: self.erasures,
             job: self.spent,
             deadline: self.timeout,
-            // A job that is given up drops this future, which closes the connection.
-            cancel: &CancellationToken::new(),
         };
         let result = self.models.ask(call, &|_| {}).await;
         let cost = result.as_ref().map_or_else(|failed| failed.spent, |answered| answered.spent);
-        self.spent.requests = self.spent.requests.saturating_add(cost.requests);
-        self.spent.tokens = self.spent.tokens.saturating_add(cost.tokens);
+        self.spent = self.spent + cost;
         result.map_err(|failed| failed.fault)
     }
 }
@@ -169,7 +164,6 @@ mod tests {
                 &[F::ContextOverflow, F::NotFound, F::Refused, F::AnswerTooLarge],
                 FailureKind::Permanent,
             ),
-            (&[F::Cancelled], FailureKind::Interrupted),
         ] {
             for &fault in faults {
                 let failure = AskError::Fault(Fault::new(fault, "x")).failure();

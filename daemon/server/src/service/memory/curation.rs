@@ -16,7 +16,6 @@
 //! *A crash* of the worker or the daemon ends the claim and publishes nothing. Answers are kept, so a repeated run gets
 //! them without another request.
 
-mod outcome;
 mod progress;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,8 +39,7 @@ use crate::clock::Clock;
 use crate::config::Live;
 use crate::jobs::{JobError, Jobs, Owner, WORKER};
 use crate::model::{ModelChoice, Models, Task};
-use crate::service::error::ServiceError;
-use outcome::CurationEnd;
+use crate::service::error::{CurationEnd, ServiceError};
 use progress::Progress;
 pub use progress::{ModelMessage, Speaker};
 

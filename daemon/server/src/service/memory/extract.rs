@@ -17,6 +17,7 @@ use longhaul_core::model::budget::Spending;
 use longhaul_store::{ExtractionRow, ExtractionTable};
 
 use super::ask::{AskError, MemoryQuestion};
+use super::citations::Citations;
 use super::thread_reader::{ThreadReader, ThreadReading};
 use crate::config::Live;
 use crate::jobs::runner::Work;
@@ -65,6 +66,7 @@ pub struct ExtractionTask {
 pub struct Extraction {
     pub(in crate::service) reader: ThreadReader,
     pub(in crate::service) extractions: ExtractionTable,
+    pub(in crate::service) citations: Arc<Citations>,
     pub(in crate::service) models: Arc<Models>,
     pub(in crate::service) jobs: Jobs,
     pub(in crate::service) config: Live,
@@ -191,15 +193,19 @@ impl Extraction {
     }
 
     /// The fence checks the claim at the time of the write: reading takes a while, and a model longer. The thread's
-    /// reads of memory are counted with it, because these lines are not searched for reads again.
+    /// reads of memory are counted after it, because these lines are not searched for reads again. A crash in between
+    /// loses the count: it is only a hint of what is useful, and a low count is better than counting a read twice.
     async fn put(
         &self,
         extraction: &ExtractionRow,
         reads: Vec<String>,
         fence: Fence,
     ) -> Result<(), ServiceError> {
-        if self.extractions.put(extraction, Some(&fence)).await? {
-            self.reader.reads.count(reads).await;
+        if self.extractions.put(extraction, Some(&fence)).await?
+            && !reads.is_empty()
+            && let Err(error) = self.citations.count(None, Vec::new(), reads).await
+        {
+            tracing::info!(%error, "cannot count reads of memory");
         }
         Ok(())
     }

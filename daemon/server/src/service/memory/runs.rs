@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::publications::Publications;
-use super::scan::{Scanner, Scope};
-use super::waves::{RunCounts, RunRequest, Waves};
+use super::scan::{RunRequest, Scanner};
+use super::waves::{RunCounts, Waves};
 use crate::clock::Clock;
 use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
@@ -30,13 +30,7 @@ impl MemoryRuns {
             read?;
         }
         let before = self.publications.newest().await?.generation;
-        let scope = Scope {
-            thread_id: request.thread_id.clone(),
-            current: request.current.clone(),
-            takes_all: request.takes_all,
-            is_manual: request.is_manual,
-        };
-        let scan = self.scanner.scan(&scope).await?;
+        let scan = self.scanner.scan(&request).await?;
         let mut ran =
             RunCounts { threads: scan.threads, is_done: request.waits, ..RunCounts::default() };
         self.waves.extract(&scan, &request, &mut ran).await?;

@@ -24,13 +24,16 @@ const PAGE_THREADS: u32 = 256;
 const DUE_MAX: usize = 5_000;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Scope {
-    pub(super) thread_id: Option<String>,
-    pub(super) current: Option<String>,
+pub struct RunRequest {
+    pub thread_id: Option<String>,
+    /// The requesting thread, which is skipped.
+    pub current: Option<String>,
     /// Ignore the minimum idle time and the maximum age.
-    pub(super) takes_all: bool,
+    pub takes_all: bool,
+    /// Whether to wait for the end.
+    pub waits: bool,
     /// A person requested it: threads extracted without their model are read again.
-    pub(super) is_manual: bool,
+    pub is_manual: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +73,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    pub(super) async fn scan(&self, scope: &Scope) -> Result<Scan, ServiceError> {
+    pub(super) async fn scan(&self, request: &RunRequest) -> Result<Scan, ServiceError> {
         let marks = self.extractions.watermarks().await?;
         let marks: HashMap<&str, &Watermark> =
             marks.iter().map(|mark| (mark.thread_id.as_str(), mark)).collect();
@@ -80,7 +83,7 @@ impl Scanner {
         });
         let excluded: HashSet<Exclusion> = excluded.collect();
         let mut rules = self.config.now().memory.rules();
-        if scope.takes_all {
+        if request.takes_all {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }
         let outside = match rules.excludes_outside {
@@ -95,9 +98,9 @@ impl Scanner {
             None
         });
         let eligibility =
-            Eligibility { scope, rules, engine, marks, excluded, outside, archived, now_ms };
+            Eligibility { request, rules, engine, marks, excluded, outside, archived, now_ms };
         let mut scan = Scan::default();
-        if let Some(thread_id) = &scope.thread_id {
+        if let Some(thread_id) = &request.thread_id {
             let row = self.threads.get(thread_id).await?;
             let row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;
             eligibility.add(&row, &mut scan);
@@ -123,15 +126,15 @@ impl Scanner {
         &self,
         thread_id: String,
     ) -> Result<Option<SkippedThreads>, ServiceError> {
-        let scope = Scope { thread_id: Some(thread_id), ..Scope::default() };
-        let mut scan = self.scan(&scope).await?;
+        let request = RunRequest { thread_id: Some(thread_id), ..RunRequest::default() };
+        let mut scan = self.scan(&request).await?;
         Ok(scan.skipped.pop_first().map(|(_, skipped)| skipped))
     }
 }
 
 /// The conditions to check threads against.
 struct Eligibility<'a> {
-    scope: &'a Scope,
+    request: &'a RunRequest,
     rules: Rules,
     engine: Engine,
     marks: HashMap<&'a str, &'a Watermark>,
@@ -182,7 +185,7 @@ impl Eligibility<'_> {
         let extracted = mark.filter(|mark| mark.version == EXTRACT_VERSION && self.is_read(mark));
         Some(ThreadFacts {
             kind: head.kind,
-            is_current: self.scope.current.as_deref() == Some(row.thread_id.as_str()),
+            is_current: self.request.current.as_deref() == Some(row.thread_id.as_str()),
             is_ephemeral: head.is_ephemeral,
             is_excluded: self.is_excluded(row, head.cwd.as_deref()),
             reached_outside: self.outside.contains(&row.thread_id),
@@ -202,7 +205,7 @@ impl Eligibility<'_> {
         match (self.engine, mark.engine) {
             (Engine::Deterministic, _) | (Engine::Model, Engine::Model) => true,
             (Engine::Model, Engine::Deterministic) => {
-                mark.reason.is_some() && !self.scope.is_manual
+                mark.reason.is_some() && !self.request.is_manual
             }
         }
     }

@@ -9,7 +9,7 @@ use longhaul_store::{
 };
 
 use super::publications::Publications;
-use super::scan::{Scanner, Scope, SkippedThreads};
+use super::scan::{RunRequest, Scanner, SkippedThreads};
 use crate::jobs::Jobs;
 use crate::service::error::ServiceError;
 
@@ -62,7 +62,7 @@ impl MemoryOverview {
             Some(thread_id) => self.scanner.why_not_extracted(thread_id).await?,
             None => None,
         };
-        let scan = self.scanner.scan(&Scope::default()).await?;
+        let scan = self.scanner.scan(&RunRequest::default()).await?;
         let (mut pending, mut failure) = (0, None);
         for kind in [Kind::Extract, Kind::Consolidate] {
             let filter = JobFilter { kind: Some(kind), state: None };

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use longhaul_core::memory::Engine;
 use longhaul_core::memory::extract::{Extractor, ThreadRef};
 use longhaul_core::memory::input::{Collector, Question};
-use longhaul_store::{ExtractionRow, FileRow, ThreadRow, ThreadTable};
+use longhaul_core::memory::read_log::ReadLog;
+use longhaul_store::{ExtractionRow, ExtractionTable, FileRow, ThreadRow, ThreadTable};
 
 use super::project::project_of;
 use super::publications::Publications;
-use super::reads::ReadCounter;
 use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::service::error::ServiceError;
@@ -35,7 +35,7 @@ pub struct ThreadReader {
     pub(in crate::service) threads: ThreadTable,
     pub(in crate::service) archive: Arc<Archive>,
     pub(in crate::service) publications: Arc<Publications>,
-    pub(in crate::service) reads: ReadCounter,
+    pub(in crate::service) extractions: ExtractionTable,
     pub(in crate::service) clock: Clock,
 }
 
@@ -62,7 +62,9 @@ impl ThreadReader {
         question_tokens: Option<u64>,
         lines: u64,
     ) -> Result<ThreadReading, ServiceError> {
-        let reads = self.reads.unseen(&row.thread_id).await;
+        // Reads in lines of an earlier extraction were counted then.
+        let counted = self.extractions.get(&row.thread_id).await?.map_or(0, |row| row.next_seq);
+        let roots = self.publications.folder().roots();
         let own = self.publications.newest().await?.own.clone();
         let stop = StopOnDrop(Arc::default());
         let stopped = Arc::clone(&stop.0);
@@ -70,6 +72,8 @@ impl ThreadReader {
         let archive = Arc::clone(&self.archive);
         let reading = tokio::task::spawn_blocking(move || {
             let file = row.file;
+            let cwd = file.head.as_ref().and_then(|head| head.cwd.clone());
+            let mut reads = ReadLog::new(file.source, cwd, roots, counted);
             let thread = thread_ref(row.thread_id, &file);
             let mut collector =
                 question_tokens.map(|tokens| Collector::new(thread.clone(), own.clone(), tokens));
@@ -78,6 +82,7 @@ impl ThreadReader {
                 if place.line >= lines {
                     return false;
                 }
+                reads.line(place, line);
                 extractor.line(place, line);
                 if let Some(collector) = &mut collector {
                     collector.line(place, line);
@@ -85,10 +90,10 @@ impl ThreadReader {
                 !stopped.load(Ordering::Relaxed)
             })?;
             let question = collector.and_then(Collector::finish);
-            Ok((next_seq.min(lines), extractor.finish(), question))
+            Ok((next_seq.min(lines), extractor.finish(), question, reads.into_paths()))
         });
         let read = reading.await?;
-        let (next_seq, memory, question) =
+        let (next_seq, memory, question, reads) =
             read.map_err(|source| ServiceError::File { path, source })?;
         let extraction = ExtractionRow {
             thread_id,

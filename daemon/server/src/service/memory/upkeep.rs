@@ -9,8 +9,8 @@ use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
 use super::curation::Curation;
 use super::publish::{Publisher, Purge};
 use super::runs::MemoryRuns;
-use super::scan::{Scanner, Scope};
-use super::waves::{RunCounts, RunRequest};
+use super::scan::{RunRequest, Scanner};
+use super::waves::RunCounts;
 use crate::config::Live;
 use crate::ingest::Ingest;
 use crate::jobs::Owner;
@@ -71,7 +71,7 @@ impl Upkeep {
     }
 
     async fn build_due(&self) -> Result<Duration, ServiceError> {
-        let scan = self.scanner.scan(&Scope::default()).await?;
+        let scan = self.scanner.scan(&RunRequest::default()).await?;
         if !scan.due.is_empty() {
             let ran = self.runs.run(RunRequest { waits: true, ..RunRequest::default() }).await?;
             let RunCounts { extracted, empty, failed, fell_back, generation, .. } = ran;

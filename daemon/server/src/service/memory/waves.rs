@@ -12,7 +12,7 @@ use longhaul_store::ExtractionTable;
 use serde_json::json;
 use tokio::sync::watch::Receiver;
 
-use super::scan::{DueThread, Scan, SkippedThreads};
+use super::scan::{DueThread, RunRequest, Scan, SkippedThreads};
 use super::thread_reader::EXTRACT_VERSION;
 use crate::clock::Clock;
 use crate::config::Live;
@@ -25,19 +25,6 @@ const WAVE: usize = 64;
 
 /// Maximum wait for a job before a test write to the store.
 const LOOK: Duration = Duration::from_secs(2);
-
-#[derive(Debug, Clone, Default)]
-pub struct RunRequest {
-    pub thread_id: Option<String>,
-    /// The requesting thread, which is skipped.
-    pub current: Option<String>,
-    /// Ignore the minimum idle time and the maximum age.
-    pub takes_all: bool,
-    /// Whether to wait for the end.
-    pub waits: bool,
-    /// Whether a person requested it.
-    pub is_manual: bool,
-}
 
 #[derive(Debug, Default)]
 pub struct RunCounts {

@@ -9,7 +9,6 @@ use longhaul_core::compaction::assemble;
 use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Ask, Endpoint, Schema};
 use serde_json::value::to_raw_value;
-use tokio_util::sync::CancellationToken;
 
 use crate::config::Live;
 use crate::model::{Call, Models, Purpose, Task};
@@ -51,7 +50,6 @@ impl Adviser {
             erasures: self.models.erasures(),
             job: Spending::default(),
             deadline: Duration::from_millis(timeout_ms.unsigned_abs()),
-            cancel: &CancellationToken::new(),
         };
         match self.models.ask(call, &|_| {}).await {
             Ok(answered) => Some(answered.answer.text),

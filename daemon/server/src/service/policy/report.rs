@@ -1,27 +1,25 @@
 //! Replays a thread's transcript under every configured policy.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use longhaul_core::context::window::{self, WindowSources};
-use longhaul_core::fold::{Fold, Place};
+use longhaul_core::fold::Fold;
 use longhaul_core::policy::Policy;
 use longhaul_core::policy::replay::{Replay, Track};
-use longhaul_core::thread::Source;
+use longhaul_store::FileRow;
 
 use super::thread_state::Subject;
+use crate::archive::Archive;
 use crate::config::Live;
 use crate::service::context::window_facts::{KnownWindow, WindowFacts};
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
+use crate::transcript::each_line;
 
 /// Maximum bytes of a transcript to replay.
 const BYTES_MAX: u64 = 256 << 20;
-
-/// Maximum bytes of a line; longer ones are skipped.
-const LINE_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub struct ReplayReport {
@@ -48,6 +46,7 @@ impl ReplayWindow {
 pub struct Replays {
     pub(in crate::service) windows: WindowFacts,
     pub(in crate::service) snapshots: Arc<Snapshots>,
+    pub(in crate::service) archive: Arc<Archive>,
     pub(in crate::service) config: Live,
 }
 
@@ -61,51 +60,38 @@ impl Replays {
         let file = snapshot.file;
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
         let window = ReplayWindow { asked: subject.context_window, known };
+        let archive = Arc::clone(&self.archive);
         let work = move || {
-            let path = Path::new(&file.path);
-            replay(path, file.source, &window, policies)
-                .map_err(|error| ServiceError::file(path, error))
+            replay(&file, &archive, &window, policies)
+                .map_err(|error| ServiceError::file(Path::new(&file.path), error))
         };
         tokio::task::spawn_blocking(work).await?
     }
 }
 
 fn replay(
-    path: &Path,
-    source: Source,
+    file: &FileRow,
+    archive: &Arc<Archive>,
     known: &ReplayWindow,
     policies: Vec<Policy>,
 ) -> io::Result<ReplayReport> {
-    let file = BufReader::new(File::open(path)?);
-    let mut reader: Box<dyn BufRead> = match path.extension().is_some_and(|ext| ext == "zst") {
-        true => Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(file)?)),
-        false => Box::new(file),
-    };
-    let (mut fold, mut replay) = (Fold::new(source), Replay::new(policies));
-    let (mut line, mut offset) = (Vec::new(), 0);
-    loop {
-        line.clear();
-        let read = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
-        if read == 0 || offset >= BYTES_MAX {
-            break;
+    let (mut fold, mut replay) = (Fold::new(file.source), Replay::new(policies));
+    let mut is_cut = false;
+    each_line(file, archive, |place, line| {
+        is_cut = place.offset >= BYTES_MAX;
+        if !is_cut {
+            fold.line(place, line);
+            let window = known.at(&fold);
+            replay.line(&mut fold, &window, &mut |_, _, _| {});
         }
-        offset += read;
-        let is_whole = line.pop_if(|last| *last == b'\n').is_some();
-        if !is_whole && read == LINE_BYTES_MAX {
-            offset += reader.skip_until(b'\n')? as u64;
-            line.clear();
-        }
-        let place = Place { line: fold.next_seq(), offset, bytes: line.len() as u64 };
-        fold.line(place, &line);
-        let window = known.at(&fold);
-        replay.line(&mut fold, &window, &mut |_, _, _| {});
-    }
+        !is_cut
+    })?;
     let window = known.at(&fold);
     replay.end(&fold, &window, &mut |_, _, _| {});
     Ok(ReplayReport {
         turns: fold.signals().turn(),
         compactions: fold.head().compactions,
-        is_cut: offset >= BYTES_MAX,
+        is_cut,
         tracks: replay.tracks,
     })
 }

@@ -1,8 +1,11 @@
 //! Gathers the situation of a thread, the input of a decision.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use longhaul_core::policy::{Point, Situation, replay};
+use longhaul_core::policy::decide::Baseline;
+use longhaul_core::policy::{Point, Situation, replay, watcher};
+use longhaul_core::signal::Boundary;
 
 use super::surroundings::Surroundings;
 use super::thread_state::{Subject, ThreadState, is_live};
@@ -45,5 +48,38 @@ impl Situations {
 
     pub(super) fn is_live(&self, state: &ThreadState) -> bool {
         is_live(state.fold.head().updated_at_ms, self.clock.now_ms())
+    }
+}
+
+/// The thread of an event, for what the client does not know.
+pub struct SteppedThread<'a> {
+    pub(super) state: &'a ThreadState,
+    pub(super) situations: &'a Situations,
+}
+
+impl SteppedThread<'_> {
+    /// Its situation, with what the client knows and the transcript lacks.
+    pub fn situation(
+        &self,
+        point: Point,
+        words: Option<String>,
+        signs: BTreeSet<Boundary>,
+    ) -> Situation {
+        let mut situation = self.situations.of(self.state, point);
+        if let Some(words) = words {
+            let words = longhaul_core::text::cut_middle(&words, watcher::PACKET_BYTES);
+            situation.message = Some(longhaul_core::redact::redact(&words).text.into_owned());
+        }
+        situation.boundaries.extend(signs);
+        situation
+    }
+
+    pub fn used(&self) -> u64 {
+        self.state.used
+    }
+
+    /// The newest compaction in its transcript.
+    pub fn compacted(&self) -> Option<Baseline> {
+        replay::compacted(&self.state.fold)
     }
 }

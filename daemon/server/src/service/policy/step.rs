@@ -1,10 +1,6 @@
-//! One step of a watcher: converts a client's report to an event, and advances the stored state.
-
-use std::collections::BTreeSet;
+//! One step of a watcher: advances the stored state.
 
 use longhaul_core::policy::watcher::{self, Env, Event, Watcher};
-use longhaul_core::policy::{Point, Situation, replay};
-use longhaul_core::signal::Boundary;
 use longhaul_core::template::Texts;
 
 use super::judge::{StepEffect, step_effect};
@@ -14,72 +10,12 @@ use super::watcher_store::WatcherStore;
 use crate::config::Config;
 use crate::service::error::ServiceError;
 
-/// Values that a client knows and the transcript lacks.
-#[derive(Debug, Clone, Default)]
-pub struct TurnWords {
-    pub words: Option<String>,
-    pub signs: BTreeSet<Boundary>,
-}
-
-/// An event reported by a client.
-#[derive(Debug, Clone)]
-pub enum ClientEvent {
-    TurnEnded(TurnWords),
-    /// The turn ended; the client can only notify the person.
-    TurnSeen(TurnWords),
-    /// The turn ended; the client can compact now and notify the person.
-    TurnEndedCompactOnly(TurnWords),
-    /// A compact-only compaction ended: tokens left, or why it was not made.
-    CompactOnlyEnded(Result<Option<u64>, String>),
-    /// A model call ended and the turn continues.
-    MidTurn(TurnWords),
-    /// The same; the client can compact now and notify the person.
-    MidTurnCompactOnly(TurnWords),
-    /// The history was compacted: tokens left, and whether the turn's end is still to come.
-    Compacted(Option<u64>, bool),
-    /// A requested action failed, with the reason.
-    CompactionFailed(String),
-    Resume,
-    Other(Event),
-}
-
 #[derive(Debug, Clone)]
 pub struct StepOutcome {
     pub watcher: Watcher,
     /// The actions to take.
     pub effects: Vec<StepEffect>,
     pub named: Option<NamedDecision>,
-}
-
-/// The event for a watcher. `situation` gives the thread's situation at a point.
-pub(super) fn event_of(
-    event: ClientEvent,
-    state: &ThreadState,
-    situation: impl Fn(Point) -> Situation,
-) -> Event {
-    let ThreadState { fold, used, .. } = state;
-    match event {
-        ClientEvent::TurnEnded(turn) => Event::TurnEnded(turn.added(situation(Point::TurnEnd))),
-        ClientEvent::TurnSeen(turn) => Event::TurnSeen(turn.added(situation(Point::TurnEnd))),
-        ClientEvent::TurnEndedCompactOnly(turn) => {
-            Event::TurnEndedCompactOnly(turn.added(situation(Point::TurnEnd)))
-        }
-        ClientEvent::CompactOnlyEnded(made) => {
-            Event::CompactOnlyEnded { made: made.map(|tokens| tokens.unwrap_or(*used)) }
-        }
-        ClientEvent::MidTurn(turn) => Event::MidTurn(turn.added(situation(Point::MidTurn))),
-        ClientEvent::MidTurnCompactOnly(turn) => {
-            Event::MidTurnCompactOnly(turn.added(situation(Point::MidTurn)))
-        }
-        ClientEvent::Compacted(tokens_after, turn_end_follows) => {
-            Event::Compacted { tokens_after: tokens_after.unwrap_or(*used), turn_end_follows }
-        }
-        ClientEvent::CompactionFailed(reason) => {
-            Event::CompactionFailed { reason, compacted: replay::compacted(fold) }
-        }
-        ClientEvent::Resume => Event::Resume { compacted: replay::compacted(fold) },
-        ClientEvent::Other(event) => event,
-    }
 }
 
 pub(super) struct Stepping<'a> {
@@ -121,16 +57,5 @@ impl Stepping<'_> {
             decision,
         });
         Ok(StepOutcome { watcher: stepped.state, effects, named })
-    }
-}
-
-impl TurnWords {
-    fn added(self, mut situation: Situation) -> Situation {
-        if let Some(words) = self.words {
-            let words = longhaul_core::text::cut_middle(&words, watcher::PACKET_BYTES);
-            situation.message = Some(longhaul_core::redact::redact(&words).text.into_owned());
-        }
-        situation.boundaries.extend(self.signs);
-        situation
     }
 }

@@ -12,8 +12,8 @@ use longhaul_core::template::TemplateGroup;
 use super::adviser::Adviser;
 use super::judge::{StepEffect, judge, judges};
 use super::record::{NamedDecision, row_of};
-use super::situations::Situations;
-use super::step::{ClientEvent, StepOutcome, Stepping, event_of};
+use super::situations::{Situations, SteppedThread};
+use super::step::{StepOutcome, Stepping};
 use super::surroundings::{CLIENT_WAIT, HOOK_WAIT};
 use super::thread_state::{Subject, ThreadState};
 use super::watcher_store::WatcherStore;
@@ -99,12 +99,12 @@ impl Watchers {
         Ok(Evaluation { situation, named, shadows, forecast, watcher })
     }
 
-    /// Reports an event to a thread's watcher.
+    /// Reports the event that `make` returns to a thread's watcher.
     pub async fn step(
         &self,
         subject: Subject,
         agent: Option<&str>,
-        client_event: ClientEvent,
+        make: impl FnOnce(SteppedThread<'_>) -> Event,
     ) -> Result<StepOutcome, ServiceError> {
         let state = self.situations.state(&subject).await?;
         let texts = self.texts.current(TemplateGroup::Policy);
@@ -112,7 +112,7 @@ impl Watchers {
         let config = self.config.now();
         let (store, config, texts) = (&self.store, config.as_ref(), &texts);
         let step = Stepping { store, config, state: &state, texts, scratch_file };
-        let mut event = event_of(client_event, &state, |point| self.situations.of(&state, point));
+        let mut event = make(SteppedThread { state: &state, situations: &self.situations });
         let (wait, may_ask) = match &event {
             // The agent waits.
             Event::TurnSeen(_) | Event::MidTurnCompactOnly(_) => (HOOK_WAIT, false),

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::progress::IndexProgress;
 use super::reading::{self, Read};
-use crate::archive::{Archive, ArchivedFiles};
+use crate::archive::{Archive, ArchivedFiles, path_hash};
 use crate::ingest::Ingest;
 use crate::transcript::Fallback;
 
@@ -406,11 +406,6 @@ async fn lost(
         lost.extend(files.filter(|file| keys.contains_key(&path_hash(&file.path))));
     }
     Ok(lost)
-}
-
-/// A fixed-size path_hash for a path, since there may be very many.
-fn path_hash(path: &str) -> u128 {
-    xxhash_rust::xxh3::xxh3_128(path.as_bytes())
 }
 
 #[cfg(test)]

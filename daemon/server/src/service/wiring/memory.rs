@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Wiring;
 use crate::service::memory::{
     Citations, Curation, CurationLog, CuratorProcess, Extraction, MemoryNotes, MemoryOverview,
-    MemoryReader, MemoryRuns, Publications, Publisher, ReadCounter, Scanner, SourceReader,
-    ThreadReader, Upkeep, Waves,
+    MemoryReader, MemoryRuns, Publications, Publisher, Scanner, SourceReader, ThreadReader, Upkeep,
+    Waves,
 };
 
 pub struct MemoryServices {
@@ -148,18 +148,13 @@ impl Wiring {
             threads: store.threads.clone(),
             archive: self.archive.archive().clone(),
             publications: publications.clone(),
-            reads: ReadCounter {
-                threads: store.threads.clone(),
-                archive: self.archive.archive().clone(),
-                extractions: store.extractions.clone(),
-                publications: publications.clone(),
-                citations: citations.clone(),
-            },
+            extractions: store.extractions.clone(),
             clock: self.clock.clone(),
         };
         Arc::new(Extraction {
             reader,
             extractions: store.extractions.clone(),
+            citations: citations.clone(),
             models: self.models.clone(),
             jobs: self.jobs.clone(),
             config: self.config.clone(),

@@ -54,6 +54,7 @@ impl Wiring {
             replays: Arc::new(Replays {
                 windows: self.windows(),
                 snapshots: snapshots.clone(),
+                archive: self.archive.archive().clone(),
                 config: config.clone(),
             }),
             repositories,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_core::job::Failure;
+use longhaul_core::job::{Failure, FailureKind};
 use longhaul_core::memory::agent::{AgentAnswer, schema};
 use longhaul_core::model::Schema;
 use longhaul_core::model::budget::Spending;
@@ -10,12 +10,11 @@ use longhaul_core::redact::redact;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::super::ask::{MemoryQuestion, item};
+use super::super::ask::{AskError, MemoryQuestion, item};
 use super::ModelAnswer;
-use super::outcome::CurationEnd;
 use crate::config::tables::MemorySettings;
 use crate::model::{ModelChoice, Models, PaidAnswer, Purpose};
-use crate::service::error::ServiceError;
+use crate::service::error::{CurationEnd, ServiceError};
 
 /// Maximum consecutive answers that are not steps, and maximum rejections of the files.
 const MISTAKES_MAX: u32 = 2;
@@ -82,7 +81,7 @@ impl Progress {
 
     /// What ended the run, with its stable name.
     pub(super) fn ended(&self) -> Option<(&'static str, Failure)> {
-        self.end.as_ref().map(|end| (end.name(), end.failure()))
+        self.end.as_ref().map(|end| (end.name(), failure(end)))
     }
 
     /// Records an end. The worker may fix rejected files a few times; until then the run continues.
@@ -91,7 +90,7 @@ impl Progress {
             CurationEnd::Refused(reason) if self.refusals < MISTAKES_MAX => {
                 ServiceError::Invalid { field: "result.files", reason: reason.clone() }
             }
-            end => end.error(),
+            end => ServiceError::CurationEnded(end.clone()),
         };
         self.refusals += u32::from(matches!(end, CurationEnd::Refused(_)));
         self.end = Some(end);
@@ -173,9 +172,22 @@ impl Progress {
     }
 }
 
+/// The failure to record in the job table.
+fn failure(end: &CurationEnd) -> Failure {
+    let kind = match end {
+        CurationEnd::Fault(fault) => return AskError::Fault(fault.clone()).failure(),
+        CurationEnd::Overtaken => FailureKind::Transient,
+        // The same files would fail again: only new input or a person wakes the job.
+        CurationEnd::Spent(..)
+        | CurationEnd::OutOfTime(_)
+        | CurationEnd::Unreadable(_)
+        | CurationEnd::Refused(_) => FailureKind::Permanent,
+    };
+    Failure { kind, detail: end.to_string(), retry_after_ms: None }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::service::error::CurationStop;
 
     use super::*;
 
@@ -228,10 +240,7 @@ mod tests {
             assert_eq!(refused(&progress, &[]), None, "the model may fix them");
         }
         let error = progress.end(CurationEnd::Refused("no evidence".to_owned()));
-        assert!(
-            matches!(error, ServiceError::CurationEnded { why: CurationStop::Unusable, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, ServiceError::CurationEnded(CurationEnd::Refused(_))), "{error}");
         assert_eq!(refused(&progress, &[]), Some("result_refused"));
     }
 

@@ -2,7 +2,6 @@
 //! renders the view. `longhaul eval` measures the same through the daemon.
 
 mod locomo;
-mod memory;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,9 +40,6 @@ pub(crate) struct EvalArgs {
     /// Write each view to this folder
     #[arg(long, value_name = "FOLDER")]
     views: Option<PathBuf>,
-    /// Measure long-term memory instead: what a session can use from earlier ones of its repository
-    #[arg(long)]
-    memory: bool,
     /// Measure search instead, with the questions of LoCoMo: the path of its locomo10.json
     #[arg(long, value_name = "FILE")]
     locomo: Option<PathBuf>,
@@ -60,9 +56,6 @@ pub(crate) fn run(options: &EvalArgs) -> anyhow::Result<()> {
     ensure!(!files.paths.is_empty(), "no .jsonl file under {}", options.folder.display());
     if let Some(folder) = &options.views {
         fs::create_dir_all(folder)?;
-    }
-    if options.memory {
-        return memory::run(&files, options);
     }
     let measures = Measures {
         budgets: options.budgets.clone(),

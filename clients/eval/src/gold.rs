@@ -212,30 +212,3 @@ fn role(kind: &StepKind) -> Role {
         StepKind::Output(_) => Role::Output,
     }
 }
-
-impl Index {
-    /// The names that the first `calls` calls used and that the session had not shown before, in order of first use: what
-    /// a session needs from memory.
-    pub fn opening(&self, transcript: &Transcript, calls: usize, stop: &StopList) -> Vec<Entity> {
-        let mut met: HashSet<&Entity> = HashSet::new();
-        let mut needed = Vec::new();
-        for &call in self.calls.iter().take(calls) {
-            for (entity, _) in self.uses.get(&call).map(Vec::as_slice).unwrap_or_default() {
-                if !met.insert(entity) || stop.holds(entity) {
-                    continue;
-                }
-                let is_free = text_names(&self.context, entity)
-                    || self.is_observed(entity, 0..call, transcript);
-                if !is_free {
-                    needed.push(entity.clone());
-                }
-            }
-        }
-        needed
-    }
-
-    /// The injected text and working directories, flattened.
-    pub fn context(&self) -> &str {
-        &self.context
-    }
-}

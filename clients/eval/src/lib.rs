@@ -18,10 +18,6 @@
 //! statements that the transcript contradicts, of which there must be none. A list of names scores zero there: the
 //! identifier-bag baseline is reported next to the view as a warning.
 //!
-//! X-FRR@N measures long-term memory: of the names that the first 40 calls of a session used and that only earlier
-//! sessions of the repository had shown, how many are in a memory of N tokens made from those earlier sessions
-//! ([`evaluate_memory`]).
-//!
 //! [`evaluate`] runs it: sessions from a [`Corpus`], views from a closure that is given only the
 //! bytes before the cut.
 
@@ -34,7 +30,6 @@ mod entity;
 mod evaluate;
 mod fact;
 mod gold;
-mod memory;
 mod random;
 mod report;
 mod table;
@@ -50,7 +45,6 @@ pub use entity::{Entity, EntityKind, ExtractorKind};
 pub use evaluate::{EvalError, GOLD_MIN, Options, VIEW_NAME, ViewMaker, evaluate};
 pub use fact::FactKind;
 pub use gold::{HORIZON_CALLS, Role};
-pub use memory::{Junk, MemoryMaker, MemoryQuestion, MemoryReport, MemoryRow, evaluate_memory};
 pub use random::Random;
 pub use report::{CorpusSummary, GoldSummary, Measure, Miss, MissedName, Report, SessionRow};
 pub use table::KeptRow;

@@ -23,17 +23,6 @@ impl StopList {
         self.0.contains(&name.fingerprint())
     }
 
-    /// Names in more than half of at least three repositories.
-    pub(crate) fn of_repositories(repositories: &[HashSet<u64>]) -> Self {
-        const REPOSITORIES_MIN: usize = 3;
-        let mut holders: HashMap<u64, usize> = HashMap::new();
-        for name in repositories.iter().flatten() {
-            *holders.entry(*name).or_default() += 1;
-        }
-        let is_common = |count: usize| count >= REPOSITORIES_MIN && count * 2 > repositories.len();
-        Self(holders.into_iter().filter(|(_, n)| is_common(*n)).map(|(name, _)| name).collect())
-    }
-
     fn of(names: &[HashSet<u64>]) -> Self {
         if names.len() < STOP_SESSIONS_MIN {
             return Self::default();

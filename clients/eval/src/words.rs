@@ -26,7 +26,7 @@ const PAIRS_BACK: usize = 2;
 /// The text measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum WordKind {
     #[strum(serialize = "person's words")]

@@ -192,8 +192,6 @@ fn false_statements_are_listed_and_word_order_counts() {
     assert_eq!(said(measure, WordKind::FalseStatements), Tally { kept: 2, asked: 2 });
     assert!(report.contradicted[0].contains("src/parser.rs: said deleted"), "{report:?}");
     assert!(report.contradicted[1].contains("said exit 0, was [101]"), "{report:?}");
-    let table = report.table();
-    assert!(table.contains("2 of 2") && table.contains("false: "), "{table}");
     let heap = run("please faster parser the Make cargo build src/parser.rs");
     let heap = heap.measure(VIEW_NAME, 1000, ExtractorKind::Regex).unwrap();
     assert_eq!(said(heap, WordKind::PersonsWords).kept, 0);
@@ -268,5 +266,4 @@ fn views_over_budget_are_cut_and_failed_ones_empty() {
 fn reports_are_deterministic() {
     let json = |report: &Report| serde_json::to_string(report).expect("it serializes");
     assert_eq!(json(&run("next_token")), json(&run("next_token")));
-    assert!(run("next_token").table().contains("longhaul"));
 }

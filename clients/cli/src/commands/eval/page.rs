@@ -143,7 +143,9 @@ mod tests {
         let text = page(&[session()]).text(&plain());
         assert!(text.starts_with("measured 1 of 1 session in 1 repository"));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        for part in ["oracle", "identifier bag", "names: path", "facts: last request"] {
+        for part in
+            ["oracle", "identifier bag", "names: path", "facts: last request", "words: last report"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -48,7 +48,7 @@ pub enum Role {
     Output,
 }
 
-/// Where each name occurs in one transcript, by one extractor.
+/// Where each name occurs in one transcript.
 #[derive(Debug)]
 pub struct Index {
     /// Ascending step numbers by name.

@@ -1,6 +1,6 @@
 //! What the tested view keeps, by kind, in rows for a table.
 
-use crate::entity::{EntityKind, ExtractorKind};
+use crate::entity::EntityKind;
 use crate::evaluate::VIEW_NAME;
 use crate::fact::FactKind;
 use crate::report::{Measure, Report};
@@ -10,8 +10,7 @@ use crate::words::WordKind;
 impl Report {
     /// The tested view's measures, by budget.
     fn own(&self) -> impl Iterator<Item = &Measure> {
-        let own = |m: &&Measure| m.view == VIEW_NAME && m.extractor == ExtractorKind::Regex;
-        self.measures.iter().filter(own)
+        self.measures.iter().filter(|measure| measure.view == VIEW_NAME)
     }
 
     /// Budgets of the report, in the requested order.

@@ -41,7 +41,7 @@ mod words;
 pub use baseline::Baseline;
 pub use corpus::{Corpus, Session, is_claude, repository_of};
 pub use cut::{CUT_PERCENTS, Cut};
-pub use entity::{Entity, EntityKind, ExtractorKind};
+pub use entity::{Entity, EntityKind};
 pub use evaluate::{EvalError, GOLD_MIN, Options, VIEW_NAME, ViewMaker, evaluate};
 pub use fact::FactKind;
 pub use gold::{HORIZON_CALLS, Role};

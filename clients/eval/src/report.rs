@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cut::Cut;
-use crate::entity::{EntityKind, ExtractorKind};
+use crate::entity::EntityKind;
 use crate::evaluate::VIEW_NAME;
 use crate::fact::{Fact, FactKind};
 use crate::gold::{Gold, Role};
@@ -23,9 +23,9 @@ pub struct Report {
     pub corpus: CorpusSummary,
     /// What was needed, independent of any view.
     pub gold: GoldSummary,
-    /// One entry per view, budget and extractor.
+    /// One entry per view and budget.
     pub measures: Vec<Measure>,
-    /// One entry per view, budget and session (reference extractor).
+    /// One entry per view, budget and session.
     pub rows: Vec<SessionRow>,
     /// Summaries that agents continued from, each with the view of the same size.
     pub summaries: Vec<Comparison>,
@@ -65,7 +65,7 @@ pub struct CorpusSummary {
 
 #[derive(Debug, Default, Serialize)]
 pub struct GoldSummary {
-    /// Names by kind (reference extractor).
+    /// Names by kind.
     pub by_kind: BTreeMap<EntityKind, u64>,
     /// Names by the argument they were first used in.
     pub by_origin: BTreeMap<Origin, u64>,
@@ -77,14 +77,12 @@ pub struct GoldSummary {
     pub names_per_cut: f64,
 }
 
-/// One view at one budget, by one extractor.
+/// One view at one budget.
 #[derive(Debug, Serialize)]
 pub struct Measure {
     pub view: String,
     /// Budget (tokens, bytes / 4).
     pub budget_tokens: u64,
-    /// The extractor of the names.
-    pub extractor: ExtractorKind,
     /// Future-reference recall (percent) over all names of all cuts.
     pub frr: f64,
     /// The same as a mean over sessions.
@@ -124,7 +122,7 @@ pub struct SessionRow {
 }
 
 /// A model's summary that its agent continued from, and the tested view of the same history with the same number of
-/// tokens (reference extractor).
+/// tokens.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     pub session: String,
@@ -156,7 +154,7 @@ pub struct Miss {
     pub what: &'static str,
     /// The name, or the fact as text.
     pub text: String,
-    /// For a name: its extractor, where it was used, and how far from the cut.
+    /// For a name: where it was used, and how far from the cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<MissedName>,
 }
@@ -164,7 +162,6 @@ pub struct Miss {
 /// Details of a missed name.
 #[derive(Debug, Serialize)]
 pub struct MissedName {
-    pub extractor: ExtractorKind,
     /// Argument of its first use.
     pub origin: Origin,
     /// First use, in calls after the cut.
@@ -181,9 +178,8 @@ pub struct MissedName {
 
 impl Miss {
     /// A name that is not in the view.
-    pub fn name(cut: &Cut<'_>, budget_tokens: u64, extractor: ExtractorKind, gold: &Gold) -> Self {
+    pub fn name(cut: &Cut<'_>, budget_tokens: u64, gold: &Gold) -> Self {
         let name = MissedName {
-            extractor,
             origin: gold.origin,
             distance: gold.distance,
             last_seen: gold.last_seen.role,
@@ -236,17 +232,9 @@ impl Report {
         ))
     }
 
-    /// The measure of a view at a budget by an extractor.
-    pub fn measure(
-        &self,
-        view: &str,
-        budget_tokens: u64,
-        extractor: ExtractorKind,
-    ) -> Option<&Measure> {
-        self.measures.iter().find(|measure| {
-            measure.view == view
-                && measure.budget_tokens == budget_tokens
-                && measure.extractor == extractor
-        })
+    /// The measure of a view at a budget.
+    pub fn measure(&self, view: &str, budget_tokens: u64) -> Option<&Measure> {
+        let mut measures = self.measures.iter();
+        measures.find(|measure| measure.view == view && measure.budget_tokens == budget_tokens)
     }
 }

@@ -45,7 +45,7 @@ pub(super) struct Survey {
 impl Survey {
     pub(super) fn of(
         corpus: &(impl Corpus + ?Sized),
-        extractors: &[Extractor],
+        extractor: &Extractor,
         report: &mut ReportBuilder,
     ) -> Self {
         let mut identities = Vec::new();
@@ -60,11 +60,8 @@ impl Survey {
             };
             let transcript = Transcript::parse(&session.bytes);
             identities.push(Identity::new(number, &transcript));
-            let names = names.entry(number).or_default();
-            for extractor in extractors {
-                let index = Index::new(&transcript, extractor);
-                names.extend(index.entities().map(Entity::fingerprint));
-            }
+            let index = Index::new(&transcript, extractor);
+            names.insert(number, index.entities().map(Entity::fingerprint).collect());
         }
         let sessions = distinct(&identities);
         report.distinct(identities.len(), sessions.len());

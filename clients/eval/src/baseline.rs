@@ -86,9 +86,7 @@ impl Histories {
                 this.calls.push_str(&text);
             }
         }
-        let mut hash = Fnv::default();
-        hash.write(this.raw.as_bytes());
-        this.seed = hash.0;
+        this.seed = Fnv::of(this.raw.as_bytes());
         this
     }
 
@@ -174,18 +172,10 @@ fn shorten(request: &str) -> String {
 
 /// The last `bytes` bytes at a character boundary.
 fn tail(text: &str, bytes: usize) -> &str {
-    let mut at = text.len().saturating_sub(bytes);
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    &text[at..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
 /// The first `bytes` bytes at a character boundary.
 pub(crate) fn head(text: &str, bytes: usize) -> &str {
-    let mut at = bytes.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    &text[..at]
+    &text[..text.floor_char_boundary(bytes)]
 }

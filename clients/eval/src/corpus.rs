@@ -127,6 +127,12 @@ impl Default for Fnv {
 }
 
 impl Fnv {
+    pub(crate) fn of(bytes: &[u8]) -> u64 {
+        let mut hash = Self::default();
+        hash.write(bytes);
+        hash.0
+    }
+
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
 
 use anyhow::{Context as _, bail, ensure};
 
 use super::versions::Agent;
-use crate::npm;
 use crate::process::{Deadline, finish};
+use crate::{npm, sample};
 
 pub(super) enum Installation {
     At(PathBuf),
@@ -134,22 +133,7 @@ impl Codex {
 
 /// The transcript an agent wrote last.
 pub(super) fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
-    let mut found = Vec::new();
-    transcripts(folder, &mut found)?;
-    found.sort();
-    found.pop().map(|(_, path)| path).context("no transcript was written")
-}
-
-fn transcripts(folder: &Path, found: &mut Vec<(SystemTime, PathBuf)>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            transcripts(&path, found)?;
-        } else if path.extension().is_some_and(|end| end == "jsonl") {
-            found.push((fs::metadata(&path)?.modified()?, path));
-        }
-    }
-    Ok(())
+    sample::newest(sample::transcripts(folder)).context("no transcript was written")
 }
 
 fn config(model: &str) -> String {

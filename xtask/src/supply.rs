@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
+use crate::suite::StepResult;
 use crate::{place, process};
 
 #[derive(clap::Args)]
@@ -15,22 +16,16 @@ pub(crate) struct SbomArgs {
     output: PathBuf,
 }
 
-pub(crate) enum SupplyOutcome {
-    Passed,
-    /// What was skipped, and why.
-    Skipped(&'static str),
-}
-
 /// Runs `cargo deny`. The advisory database needs a network; without one, advisories are reported as not checked.
-pub(crate) fn check() -> anyhow::Result<SupplyOutcome> {
+pub(crate) fn check() -> anyhow::Result<StepResult> {
     if !process::is_present(place::cargo()?.args(["deny", "--version"])) {
-        return Ok(SupplyOutcome::Skipped("cargo install --locked cargo-deny"));
+        return Ok(StepResult::Skipped("cargo install --locked cargo-deny"));
     }
     check_bill(&bill()?)?;
     process::check(place::cargo()?.args(["deny", "check", "licenses", "bans", "sources"]))?;
     let advisories = place::cargo()?.args(["deny", "check", "advisories"]).output()?;
     if advisories.status.success() {
-        return Ok(SupplyOutcome::Passed);
+        return Ok(StepResult::Passed);
     }
     let words = String::from_utf8_lossy(&advisories.stderr);
     println!("{words}");
@@ -38,7 +33,7 @@ pub(crate) fn check() -> anyhow::Result<SupplyOutcome> {
         words.contains("failed to fetch advisory database"),
         "advisories affect our dependencies"
     );
-    Ok(SupplyOutcome::Skipped(
+    Ok(StepResult::Skipped(
         "advisories NOT checked, their database cannot be fetched; licenses, bans and sources hold",
     ))
 }

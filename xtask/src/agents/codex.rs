@@ -4,34 +4,27 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 
 use super::versions::Agent;
 use crate::process::{Deadline, finish};
 use crate::{npm, sample};
 
-pub(super) enum Installation {
-    At(PathBuf),
-    NoRegistry,
-}
-
-/// Installs a version of a package below `folder` unless it is there, and returns the path of its `program`.
+/// Installs a version of a package below `folder` unless it is there, and returns the path of its `program`. `None` if
+/// the registry is unreachable.
 pub(super) fn install(
     Agent { package, program, .. }: &Agent,
     version: &str,
     folder: &Path,
     deadline: Deadline,
-) -> anyhow::Result<Installation> {
+) -> anyhow::Result<Option<PathBuf>> {
     let binary = folder.join("node_modules/.bin").join(program);
-    if binary.exists() {
-        return Ok(Installation::At(binary));
-    }
     let wanted = format!("{package}@{version}");
-    match npm::install(folder, &[&wanted], deadline)? {
-        npm::NpmOutcome::NoRegistry => Ok(Installation::NoRegistry),
-        npm::NpmOutcome::Installed if binary.exists() => Ok(Installation::At(binary)),
-        npm::NpmOutcome::Installed => bail!("{wanted} has no program {program}"),
+    if !binary.exists() && !npm::install(folder, &[&wanted], deadline)? {
+        return Ok(None);
     }
+    ensure!(binary.exists(), "{wanted} has no program {program}");
+    Ok(Some(binary))
 }
 
 /// An installed version with its own home, project and model.

@@ -7,7 +7,6 @@ mod append;
 mod archive;
 mod bystander;
 mod compaction;
-mod context;
 mod corpus;
 mod gateway;
 mod hook;
@@ -45,10 +44,9 @@ pub(crate) struct BenchArgs {
     /// Also ingest a transcript of 2 GiB and report peak memory
     #[arg(long)]
     big: bool,
-    /// Only the context manager, in this process and, with --daemon, over its socket; needs
-    /// cargo run --release -p xtask
+    /// Only normalizing and estimating a history of a million tokens
     #[arg(long)]
-    context: bool,
+    normalize: bool,
     /// Only search, over this many generated items; 1000000 take some minutes
     #[arg(long, value_name = "ITEMS")]
     search: Option<u64>,
@@ -90,16 +88,6 @@ pub(crate) struct BenchArgs {
 
 pub(crate) fn run(options: &BenchArgs) -> anyhow::Result<()> {
     let mut report = Report::default();
-    if options.context {
-        let corpus = corpus::find(options.corpus.as_deref())?;
-        context::measure(&corpus, options.rounds, &mut report)?;
-        if let Some(longhauld) = &options.daemon {
-            let history = context::history()?;
-            normalize::measure_calls(longhauld, &history, options.rounds, &mut report)?;
-        }
-        report.print();
-        return Ok(());
-    }
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
         None => place::build_release()?.longhauld,
@@ -121,6 +109,8 @@ fn measure_alone(
     let corpus = || corpus::find(options.corpus.as_deref());
     if let Some(items) = options.search {
         search::measure(longhauld, items, rounds, report)?;
+    } else if options.normalize {
+        normalize::measure(longhauld, rounds, report)?;
     } else if options.jobs {
         jobs::measure(longhauld, rounds, report)?;
     } else if let Some(many) = options.many {
@@ -154,8 +144,7 @@ fn measure_all(options: &BenchArgs, longhauld: &Path, report: &mut Report) -> an
     println!("    corpus  {} ({} transcripts)", corpus.folder.display(), corpus.files.len());
     footprint(longhauld, &corpus, rounds, report)?;
     hook::measure(longhauld, &corpus, rounds, report)?;
-    context::measure(&corpus, rounds, report)?;
-    normalize::measure_calls(longhauld, &context::history()?, rounds, report)?;
+    normalize::measure(longhauld, rounds, report)?;
     jobs::measure(longhauld, rounds, report)?;
     memory::measure(longhauld, &corpus, rounds, report)?;
     append::measure(longhauld, rounds, report)?;

@@ -69,9 +69,7 @@ impl Histories {
                 StepKind::User { text, .. } => (format!("user: {text}\n"), false),
                 StepKind::Assistant(text) => (format!("assistant: {text}\n"), false),
                 StepKind::Call(call) => {
-                    let values: Vec<&str> =
-                        call.arguments.iter().map(|value| value.text.as_str()).collect();
-                    (format!("{}: {}\n", call.name, values.join(" ")), false)
+                    (format!("{}: {}\n", call.name, call.arguments.join(" ")), false)
                 }
                 StepKind::Output(output) => {
                     let code = output.exit_code.map(|c| format!("exit {c}\n")).unwrap_or_default();
@@ -131,7 +129,7 @@ fn bag(transcript: &Transcript, extractor: &Extractor) -> String {
             StepKind::Context(_) => {}
             StepKind::User { text, .. } | StepKind::Assistant(text) => note(text),
             StepKind::Output(output) => note(&output.text),
-            StepKind::Call(call) => call.arguments.iter().for_each(|value| note(&value.text)),
+            StepKind::Call(call) => call.arguments.iter().for_each(|value| note(value)),
         }
     }
     let mut names: Vec<(String, usize)> = last.into_iter().collect();

@@ -80,7 +80,7 @@ impl Identity {
         let texts = transcript.steps.iter().filter_map(|step| match &step.kind {
             StepKind::Context(_) => None,
             StepKind::User { text, .. } | StepKind::Assistant(text) => Some(text.as_str()),
-            StepKind::Call(call) => call.arguments.first().map(|value| value.text.as_str()),
+            StepKind::Call(call) => call.arguments.first().map(String::as_str),
             StepKind::Output(output) => Some(output.text.as_str()),
         });
         let mut prefix = Fnv::default();

@@ -12,9 +12,8 @@ use crate::cut::Cut;
 use crate::entity::EntityKind;
 use crate::evaluate::VIEW_NAME;
 use crate::fact::{Fact, FactKind};
-use crate::gold::{Gold, Role};
+use crate::gold::Gold;
 use crate::tally::Tally;
-use crate::transcript::Origin;
 use crate::words::WordKind;
 
 /// The result of a run. All orders are fixed, so two runs give the same bytes.
@@ -67,10 +66,6 @@ pub struct CorpusSummary {
 pub struct GoldSummary {
     /// Names by kind.
     pub by_kind: BTreeMap<EntityKind, u64>,
-    /// Names by the argument they were first used in.
-    pub by_origin: BTreeMap<Origin, u64>,
-    /// Names by where they last occurred before the cut.
-    pub by_last_seen: BTreeMap<Role, u64>,
     /// Facts by class.
     pub facts: BTreeMap<FactKind, u64>,
     /// Mean names per cut.
@@ -99,8 +94,6 @@ pub struct Measure {
     pub by_kind: BTreeMap<EntityKind, Tally>,
     /// Names by first use: "1-10", "11-40", "41-80" calls after the cut.
     pub by_distance: BTreeMap<&'static str, Tally>,
-    /// Names by the argument they were first used in.
-    pub by_origin: BTreeMap<Origin, Tally>,
     /// Facts by class.
     pub facts: BTreeMap<FactKind, Tally>,
     pub words: BTreeMap<WordKind, Tally>,
@@ -154,41 +147,16 @@ pub struct Miss {
     pub what: &'static str,
     /// The name, or the fact as text.
     pub text: String,
-    /// For a name: where it was used, and how far from the cut.
+    /// For a name: its first use, in calls after the cut.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<MissedName>,
-}
-
-/// Details of a missed name.
-#[derive(Debug, Serialize)]
-pub struct MissedName {
-    /// Argument of its first use.
-    pub origin: Origin,
-    /// First use, in calls after the cut.
-    pub distance: usize,
-    /// Text of its last occurrence before the cut.
-    pub last_seen: Role,
-    /// Calls between that and the cut.
-    pub calls_ago: usize,
-    /// Steps before the cut that had it.
-    pub times: usize,
-    /// The agent had used it in an argument before.
-    pub used_before: bool,
+    pub distance: Option<usize>,
 }
 
 impl Miss {
     /// A name that is not in the view.
     pub fn name(cut: &Cut<'_>, budget_tokens: u64, gold: &Gold) -> Self {
-        let name = MissedName {
-            origin: gold.origin,
-            distance: gold.distance,
-            last_seen: gold.last_seen.role,
-            calls_ago: gold.last_seen.calls_ago,
-            times: gold.last_seen.times,
-            used_before: gold.last_seen.used_before,
-        };
         let (what, text) = (gold.entity.kind.into_str(), gold.entity.text.clone());
-        Self { name: Some(name), ..Self::new(cut, budget_tokens, what, text) }
+        Self { distance: Some(gold.distance), ..Self::new(cut, budget_tokens, what, text) }
     }
 
     /// A fact that the view does not state.
@@ -204,7 +172,7 @@ impl Miss {
             budget_tokens,
             what,
             text,
-            name: None,
+            distance: None,
         }
     }
 }

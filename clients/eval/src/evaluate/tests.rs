@@ -145,7 +145,7 @@ fn gold_of_a_small_session() {
     let mut names: Vec<&str> = report
         .misses
         .iter()
-        .filter(|miss| miss.name.is_some())
+        .filter(|miss| miss.distance.is_some())
         .map(|miss| miss.text.as_str())
         .collect();
     names.sort_unstable();

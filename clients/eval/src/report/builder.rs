@@ -9,7 +9,6 @@ use crate::fact::{Fact, FactKind};
 use crate::gold::Gold;
 use crate::random::Random;
 use crate::tally::{Tally, mean};
-use crate::transcript::Origin;
 use crate::words::WordKind;
 
 /// Maximum entries of the report's lists; further ones are only counted.
@@ -26,14 +25,14 @@ const BOOTSTRAP_DRAWS: usize = 1000;
 /// The score of one view at one cut.
 #[derive(Debug, Default, Clone)]
 pub struct CutScore {
-    names: BTreeMap<(EntityKind, &'static str, Origin), Tally>,
+    names: BTreeMap<(EntityKind, &'static str), Tally>,
     facts: BTreeMap<FactKind, Tally>,
     words: BTreeMap<WordKind, Tally>,
 }
 
 impl CutScore {
     pub fn name(&mut self, gold: &Gold, is_kept: bool) {
-        let key = (gold.entity.kind, bucket(gold.distance), gold.origin);
+        let key = (gold.entity.kind, bucket(gold.distance));
         self.names.entry(key).or_default().note(is_kept);
     }
 
@@ -69,13 +68,10 @@ impl CutScore {
         sum(self.facts.values().copied())
     }
 
-    fn names_by<K: Ord>(
-        &self,
-        key: impl Fn(EntityKind, &'static str, Origin) -> K,
-    ) -> BTreeMap<K, Tally> {
+    fn names_by<K: Ord>(&self, key: impl Fn(EntityKind, &'static str) -> K) -> BTreeMap<K, Tally> {
         let mut by: BTreeMap<K, Tally> = BTreeMap::new();
-        for ((kind, bucket, origin), tally) in &self.names {
-            by.entry(key(*kind, bucket, *origin)).or_default().add(*tally);
+        for ((kind, bucket), tally) in &self.names {
+            by.entry(key(*kind, bucket)).or_default().add(*tally);
         }
         by
     }
@@ -134,8 +130,6 @@ impl ReportBuilder {
         let summary = &mut self.report.gold;
         for gold in gold {
             *summary.by_kind.entry(gold.entity.kind).or_default() += 1;
-            *summary.by_origin.entry(gold.origin).or_default() += 1;
-            *summary.by_last_seen.entry(gold.last_seen.role).or_default() += 1;
         }
         for fact in facts {
             *summary.facts.entry(fact.kind()).or_default() += 1;
@@ -250,9 +244,8 @@ fn measure(
         bfr,
         bfr_per_session: mean(&bfr_rows).unwrap_or(NOTHING_ASKED),
         score: frr.min(bfr),
-        by_kind: total.names_by(|kind, _, _| kind),
-        by_distance: total.names_by(|_, bucket, _| bucket),
-        by_origin: total.names_by(|_, _, origin| origin),
+        by_kind: total.names_by(|kind, _| kind),
+        by_distance: total.names_by(|_, bucket| bucket),
         facts: total.facts,
         words: total.words,
     }

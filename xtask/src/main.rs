@@ -3,6 +3,7 @@
 
 mod agents;
 mod bench;
+mod codex_lines;
 mod daemon;
 mod editors;
 mod eval;

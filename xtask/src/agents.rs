@@ -35,8 +35,9 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use crate::process::Deadline;
+use crate::suite::StepResult;
 use crate::{daemon::Daemon, npm, place, process};
-use codex::{Codex, Installation};
+use codex::Codex;
 use compare::Row;
 use mock::Mock;
 use versions::{Agent, CLAUDE, CLAUDE_PINNED, CODEX, CODEX_PINNED, Route, Routes};
@@ -71,34 +72,24 @@ pub(crate) struct AgentsArgs {
     keep: Option<PathBuf>,
 }
 
-/// Result without failures.
-pub(crate) enum AgentsOutcome {
-    /// With a line about each route that a version does not support.
-    Agreed(Vec<String>),
-    Skipped(&'static str),
-}
-
 pub(crate) fn run(options: &AgentsArgs) -> anyhow::Result<()> {
     match compare_all(options, TIMEOUT)? {
-        AgentsOutcome::Agreed(skipped) => {
-            println!("\n==> all rows agree");
-            skipped.iter().for_each(|route| println!("    not run: {route}"));
-        }
-        AgentsOutcome::Skipped(why) => println!("\n==> skipped: {why}"),
+        StepResult::Passed => println!("\n==> all rows agree"),
+        StepResult::Skipped(why) => println!("\n==> skipped: {why}"),
     }
     Ok(())
 }
 
 /// The step of CI: the pinned versions of each agent, each within its time.
-pub(crate) fn check() -> anyhow::Result<AgentsOutcome> {
+pub(crate) fn check() -> anyhow::Result<StepResult> {
     let codex = CODEX_PINNED.map(str::to_owned).to_vec();
     let claude = CLAUDE_PINNED.map(str::to_owned).to_vec();
     compare_all(&AgentsArgs { codex, claude, only: vec![], daemon: None, keep: None }, CI_TIMEOUT)
 }
 
-fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOutcome> {
+fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<StepResult> {
     if !npm::is_installed() {
-        return Ok(AgentsOutcome::Skipped("npm is not installed"));
+        return Ok(StepResult::Skipped("npm is not installed"));
     }
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
@@ -113,7 +104,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
     });
     let (codex, claude) = (codex?, claude?);
     if codex.is_missing {
-        return Ok(AgentsOutcome::Skipped("Codex could not be installed from npm"));
+        return Ok(StepResult::Skipped("Codex could not be installed from npm"));
     }
     let mut differing = [codex.differing, claude.differing].concat();
     if let (Some(codex), Some(claude)) = (codex.binary, claude.binary) {
@@ -123,26 +114,26 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         differing.extend(print_rows(&rows, "from one agent to another"));
     }
     ensure!(differing.is_empty(), "rows differ: {}", differing.join(", "));
-    Ok(match claude.is_missing {
-        true => AgentsOutcome::Skipped("Claude Code could not be installed; Codex agrees"),
-        false => AgentsOutcome::Agreed([codex.skipped, claude.skipped].concat()),
-    })
+    if claude.is_missing {
+        return Ok(StepResult::Skipped("Claude Code could not be installed; Codex agrees"));
+    }
+    let skipped = [codex.skipped, claude.skipped].concat();
+    skipped.iter().for_each(|route| println!("    not run: {route}"));
+    Ok(StepResult::Passed)
 }
 
 /// Installs a package below `folder` and returns its program. `None` if the registry is unreachable, or if npm does not
 /// run package scripts, which install the program of Claude Code.
 fn install(agent: &Agent, version: &str, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let deadline = Deadline::after(INSTALL_TIMEOUT);
-    Ok(match codex::install(agent, version, &folder.join(version), deadline)? {
-        Installation::At(binary) if process::is_present(Command::new(&binary).arg("--version")) => {
-            Some(binary)
-        }
-        Installation::At(binary) => {
+    let installed = codex::install(agent, version, &folder.join(version), deadline)?;
+    Ok(installed.filter(|binary| {
+        let runs = process::is_present(Command::new(binary).arg("--version"));
+        if !runs {
             println!("    {} is installed but does not run", binary.display());
-            None
         }
-        Installation::NoRegistry => None,
-    })
+        runs
+    }))
 }
 
 /// Prints the rows and returns the names of those that differ.

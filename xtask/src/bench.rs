@@ -7,7 +7,6 @@ mod append;
 mod archive;
 mod bystander;
 mod compaction;
-mod context;
 mod corpus;
 mod gateway;
 mod hook;
@@ -25,159 +24,130 @@ mod search;
 mod siege;
 mod synth;
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use crate::place;
-use corpus::Corpus;
 use report::Report;
 
 #[derive(clap::Args)]
 pub(crate) struct BenchArgs {
-    /// Folder of transcripts [default: $LONGHAUL_CORPUS/codex, else the sample session]
+    /// Only these [default: all but search, many, plugin and gateway]
+    #[arg(value_enum)]
+    benches: Vec<Bench>,
+    /// Folder of transcripts [default: $LONGHAUL_CORPUS/codex, for plugin $LONGHAUL_CORPUS/claude; without it the sample
+    /// session]
     #[arg(long)]
     corpus: Option<PathBuf>,
     /// Compactions and round trips to time per figure
     #[arg(long, default_value_t = 300)]
     rounds: usize,
-    /// Size of the generated transcript for ingestion
+    /// ingest: size of the generated transcript; 2048 shows the peak memory of a large one
     #[arg(long, default_value_t = 256)]
     ingest_mib: u64,
-    /// Also ingest a transcript of 2 GiB and report peak memory
+    /// search, many: how many to generate; the defaults take some minutes
     #[arg(long)]
-    big: bool,
-    /// Only the context manager, in this process and, with --daemon, over its socket; needs
-    /// cargo run --release -p xtask
-    #[arg(long)]
-    context: bool,
-    /// Only search, over this many generated items; 1000000 take some minutes
-    #[arg(long, value_name = "ITEMS")]
-    search: Option<u64>,
-    /// Only memory, processor time and response time of an idle daemon
-    #[arg(long)]
-    footprint: bool,
-    /// Only the agents' hooks, as whole processes
-    #[arg(long)]
-    hooks: bool,
-    /// Only compactions by the Claude Code plugin, on the largest transcripts of --corpus [default:
-    /// $LONGHAUL_CORPUS/claude]; needs npm
-    #[arg(long)]
-    plugin: bool,
-    /// Only the Codex gateway, on the largest transcripts
-    #[arg(long)]
-    gateway: bool,
-    /// Only the job table
-    #[arg(long)]
-    jobs: bool,
-    /// Only long-term memory: its first build over the corpus, and the calls of sessions
-    #[arg(long)]
-    memory: bool,
-    /// Only the effect on other clients, and the memory, of clients that never read and of half-sent messages
-    #[arg(long)]
-    siege: bool,
-    /// Only the cost of this many small transcripts; 50000 take some minutes
-    #[arg(long, value_name = "TRANSCRIPTS")]
-    many: Option<u64>,
-    /// Only the archive: its cost for ingestion, its size, and handles whose transcripts are gone
-    #[arg(long)]
-    archive: bool,
-    /// Only the inspection of a repository, by git with and without its sandbox
-    #[arg(long)]
-    repository: bool,
+    items: Option<NonZeroU64>,
     /// Use an already built daemon, with the other programs beside it
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Bench {
+    /// Memory, processor time and answers of an idle daemon
+    Footprint,
+    /// The agents' hooks, as whole processes
+    Hooks,
+    /// Normalizing and estimating a history of a million tokens
+    Normalize,
+    /// The job table
+    Jobs,
+    /// Long-term memory: its first build over the corpus, and the calls of sessions
+    Memory,
+    /// Durable appends
+    Append,
+    /// The inspection of a repository, by git with and without its sandbox
+    Repository,
+    /// The effect on other clients, and the memory, of clients that never read and of half-sent messages
+    Siege,
+    /// The archive: its cost for ingestion, its size, and handles whose transcripts are gone
+    Archive,
+    /// Reading the corpus, and a generated transcript
+    Ingest,
+    /// Search over 1000000 generated items
+    Search,
+    /// 50000 small transcripts
+    Many,
+    /// Compactions by the Claude Code plugin, on the largest transcripts; needs npm
+    Plugin,
+    /// The Codex gateway, on the largest transcripts
+    Gateway,
+}
+
+/// What runs if nothing is named.
+const ORDINARY: [Bench; 10] = [
+    Bench::Footprint,
+    Bench::Hooks,
+    Bench::Normalize,
+    Bench::Jobs,
+    Bench::Memory,
+    Bench::Append,
+    Bench::Repository,
+    Bench::Siege,
+    Bench::Archive,
+    Bench::Ingest,
+];
+
 pub(crate) fn run(options: &BenchArgs) -> anyhow::Result<()> {
-    let mut report = Report::default();
-    if options.context {
-        let corpus = corpus::find(options.corpus.as_deref())?;
-        context::measure(&corpus, options.rounds, &mut report)?;
-        if let Some(longhauld) = &options.daemon {
-            let history = context::history()?;
-            normalize::measure_calls(longhauld, &history, options.rounds, &mut report)?;
-        }
-        report.print();
-        return Ok(());
-    }
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
         None => place::build_release()?.longhauld,
     };
-    if !measure_alone(options, &longhauld, &mut report)? {
-        measure_all(options, &longhauld, &mut report)?;
+    println!("==> longhaul bench with {}", longhauld.display());
+    let mut report = Report::default();
+    let named = &options.benches;
+    for bench in if named.is_empty() { &ORDINARY[..] } else { named } {
+        measure(*bench, options, &longhauld, &mut report)?;
     }
     report.print();
     Ok(())
 }
 
-/// Runs the benchmarks that run alone; `false` if none was requested.
-fn measure_alone(
+fn measure(
+    bench: Bench,
     options: &BenchArgs,
     longhauld: &Path,
     report: &mut Report,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<()> {
     let rounds = options.rounds;
     let corpus = || corpus::find(options.corpus.as_deref());
-    if let Some(items) = options.search {
-        search::measure(longhauld, items, rounds, report)?;
-    } else if options.jobs {
-        jobs::measure(longhauld, rounds, report)?;
-    } else if let Some(many) = options.many {
-        many::measure(longhauld, many.max(1), report)?;
-    } else if options.siege {
-        siege::measure(longhauld, report)?;
-    } else if options.repository {
-        repository::measure(longhauld, rounds, report)?;
-    } else if options.archive {
-        archive::measure(longhauld, &corpus()?, rounds, report)?;
-    } else if options.footprint {
-        footprint(longhauld, &corpus()?, rounds, report)?;
-    } else if options.hooks {
-        hook::measure(longhauld, &corpus()?, rounds, report)?;
-    } else if options.plugin {
-        plugin::measure(longhauld, &corpus::of_claude(options.corpus.as_deref())?, rounds, report)?;
-    } else if options.gateway {
-        gateway::measure(longhauld, &corpus()?, rounds, report)?;
-    } else if options.memory {
-        memory::measure(longhauld, &corpus()?, rounds, report)?;
-    } else {
-        return Ok(false);
+    let items = |default| options.items.map_or(default, NonZeroU64::get);
+    match bench {
+        Bench::Footprint => {
+            let corpus = corpus()?;
+            idle::measure(longhauld, &corpus, report)?;
+            round_trip::measure(longhauld, &corpus, rounds, report)?;
+            compaction::measure(longhauld, &corpus, rounds, report)
+        }
+        Bench::Hooks => hook::measure(longhauld, &corpus()?, rounds, report),
+        Bench::Normalize => normalize::measure(longhauld, rounds, report),
+        Bench::Jobs => jobs::measure(longhauld, rounds, report),
+        Bench::Memory => memory::measure(longhauld, &corpus()?, rounds, report),
+        Bench::Append => append::measure(longhauld, rounds, report),
+        Bench::Repository => repository::measure(longhauld, rounds, report),
+        Bench::Siege => siege::measure(longhauld, report),
+        Bench::Archive => archive::measure(longhauld, &corpus()?, rounds, report),
+        Bench::Ingest => {
+            ingest::measure_corpus(longhauld, &corpus()?, report)?;
+            ingest::measure_written(longhauld, options.ingest_mib, report)
+        }
+        Bench::Search => search::measure(longhauld, items(1_000_000), rounds, report),
+        Bench::Many => many::measure(longhauld, items(50_000), report),
+        Bench::Plugin => {
+            let corpus = corpus::of_claude(options.corpus.as_deref())?;
+            plugin::measure(longhauld, &corpus, rounds, report)
+        }
+        Bench::Gateway => gateway::measure(longhauld, &corpus()?, rounds, report),
     }
-    Ok(true)
-}
-
-fn measure_all(options: &BenchArgs, longhauld: &Path, report: &mut Report) -> anyhow::Result<()> {
-    let (rounds, corpus) = (options.rounds, corpus::find(options.corpus.as_deref())?);
-    println!("==> longhaul bench");
-    println!("    daemon  {}", longhauld.display());
-    println!("    corpus  {} ({} transcripts)", corpus.folder.display(), corpus.files.len());
-    footprint(longhauld, &corpus, rounds, report)?;
-    hook::measure(longhauld, &corpus, rounds, report)?;
-    context::measure(&corpus, rounds, report)?;
-    normalize::measure_calls(longhauld, &context::history()?, rounds, report)?;
-    jobs::measure(longhauld, rounds, report)?;
-    memory::measure(longhauld, &corpus, rounds, report)?;
-    append::measure(longhauld, rounds, report)?;
-    repository::measure(longhauld, rounds, report)?;
-    siege::measure(longhauld, report)?;
-    archive::measure(longhauld, &corpus, rounds, report)?;
-    ingest::measure_corpus(longhauld, &corpus, report)?;
-    ingest::measure_written(longhauld, options.ingest_mib, report)?;
-    if options.big {
-        ingest::measure_written(longhauld, 2048, report)?;
-    }
-    Ok(())
-}
-
-/// Measures idle costs: memory, processor time, response time.
-fn footprint(
-    longhauld: &Path,
-    corpus: &Corpus,
-    rounds: usize,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    idle::measure(longhauld, corpus, report)?;
-    round_trip::measure(longhauld, corpus, rounds, report)?;
-    compaction::measure(longhauld, corpus, rounds, report)
 }

@@ -7,6 +7,7 @@ mod code_server;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::suite::StepResult;
 use crate::{npm, place, process};
 
 #[derive(clap::Args, Default)]
@@ -19,30 +20,25 @@ pub(crate) struct EditorsArgs {
     pictures: Option<PathBuf>,
 }
 
-pub(crate) enum EditorOutcome {
-    Passed,
-    Skipped(&'static str),
-}
-
 pub(crate) fn run(options: &EditorsArgs) -> anyhow::Result<()> {
     match code_server::drive(options)? {
-        EditorOutcome::Passed => println!("\n==> the extension works"),
-        EditorOutcome::Skipped(why) => println!("\n==> skipped: {why}"),
+        StepResult::Passed => println!("\n==> the extension works"),
+        StepResult::Skipped(why) => println!("\n==> skipped: {why}"),
     }
     Ok(())
 }
 
 /// The VS Code test as a step of CI.
-pub(crate) fn check_vscode() -> anyhow::Result<EditorOutcome> {
+pub(crate) fn check_vscode() -> anyhow::Result<StepResult> {
     code_server::drive(&EditorsArgs::default())
 }
 
 /// Runs the tests of all clients whose tools are installed.
-pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
+pub(crate) fn check() -> anyhow::Result<StepResult> {
     let has_npm = npm::is_installed();
     let has_neovim = process::is_present(Command::new("nvim").arg("--version"));
     if !has_npm && !has_neovim {
-        return Ok(EditorOutcome::Skipped("neither npm nor nvim is installed"));
+        return Ok(StepResult::Skipped("neither npm nor nvim is installed"));
     }
     let binaries = place::build_debug()?;
     if has_neovim {
@@ -52,7 +48,7 @@ pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
     }
     match has_npm {
         true => check_npm(&binaries),
-        false => Ok(EditorOutcome::Skipped("npm is not installed; Neovim's plugin passed")),
+        false => Ok(StepResult::Skipped("npm is not installed; Neovim's plugin passed")),
     }
 }
 
@@ -67,12 +63,12 @@ fn check_neovim(binaries: &Path) -> anyhow::Result<()> {
     process::check(&mut neovim)
 }
 
-fn check_npm(binaries: &Path) -> anyhow::Result<EditorOutcome> {
+fn check_npm(binaries: &Path) -> anyhow::Result<StepResult> {
     if !install_packages()? {
-        return Ok(EditorOutcome::Skipped("npm's packages could not be installed"));
+        return Ok(StepResult::Skipped("npm's packages could not be installed"));
     }
     process::check(npm_in("clients")?.args(["test", "--silent"]).env("LONGHAUL_BIN", binaries))?;
-    Ok(EditorOutcome::Passed)
+    Ok(StepResult::Passed)
 }
 
 /// Installs the packages of `clients`' lock file; returns whether that succeeded.

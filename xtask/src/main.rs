@@ -3,6 +3,7 @@
 
 mod agents;
 mod bench;
+mod codex_lines;
 mod daemon;
 mod editors;
 mod eval;
@@ -53,7 +54,7 @@ enum Task {
     Nightly(nightly::NightlyArgs),
     /// Simulates twenty agents on a real daemon for an hour; fails on growth or a wrong answer
     Soak(soak::SoakArgs),
-    /// Scores how much views keep of what agents needed next, on a folder of rollouts
+    /// Scores search with the questions of a data set; `longhaul eval` scores views
     Eval(eval::EvalArgs),
 }
 

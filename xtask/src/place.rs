@@ -77,11 +77,3 @@ pub(crate) fn test_program(package: &str, target: &str) -> anyhow::Result<PathBu
         .and_then(|message| Some(message["executable"].as_str()?.into()))
         .with_context(|| format!("{package} has no tests {target}"))
 }
-
-/// Builds an example program of a crate in release.
-pub(crate) fn build_release_example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
-    let mut build = cargo()?;
-    build.args(["build", "--release", "--locked", "-p", package, "--example", name]);
-    crate::process::check(&mut build)?;
-    Ok(target()?.join("release/examples").join(name))
-}

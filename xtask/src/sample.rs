@@ -47,15 +47,15 @@ fn copy_tree(from: &Path, to: &Path, change: &dyn Fn(String) -> String) -> anyho
 }
 
 /// The newest Codex transcript under a Codex home, if there is one.
-pub(crate) fn newest_transcript(codex_home: &Path) -> Option<PathBuf> {
-    let mut newest = None;
-    for folder in ["sessions", "archived_sessions"] {
-        for path in transcripts(&codex_home.join(folder)) {
-            let changed = fs::metadata(&path).and_then(|meta| meta.modified()).ok();
-            newest = newest.max(Some((changed, path)));
-        }
-    }
-    newest.map(|(_, path)| path)
+pub(crate) fn newest_of_codex(codex_home: &Path) -> Option<PathBuf> {
+    let folders = ["sessions", "archived_sessions"].map(|name| codex_home.join(name));
+    newest(folders.iter().flat_map(|folder| transcripts(folder)))
+}
+
+/// The transcript that changed last.
+pub(crate) fn newest(transcripts: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    let changed = |path: &PathBuf| fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    transcripts.into_iter().max_by_key(changed)
 }
 
 /// Every transcript below a folder; none if the folder does not exist.

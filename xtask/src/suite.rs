@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 
 use crate::stopwatch::Stopwatch;
-use crate::{place, process};
+use crate::{agents, editors, place, process, supply};
 
 /// Maximum exposure of the service by `systemd-analyze security`, out of 100; it prints a tenth of that.
 const EXPOSURE_MAX: u32 = 25;
@@ -46,8 +46,10 @@ struct Step {
     run: fn(&SuiteArgs) -> anyhow::Result<StepResult>,
 }
 
-enum StepResult {
+/// Result without failures.
+pub(crate) enum StepResult {
     Passed,
+    /// With what was skipped, or why.
     Skipped(&'static str),
 }
 
@@ -78,10 +80,26 @@ const STEPS: &[Step] = &[
         what: "systemd accepts the unit files and their sandbox",
         run: |_| units(),
     },
-    Step { name: "deny", what: "dependencies: licenses, sources, advisories", run: |_| deny() },
-    Step { name: "agents", what: "Codex and Claude Code get what we say", run: |_| agents() },
-    Step { name: "editors", what: "the clients in TypeScript and Lua work", run: |_| editors() },
-    Step { name: "vscode", what: "the extension works in a real editor", run: |_| vscode() },
+    Step {
+        name: "deny",
+        what: "dependencies: licenses, sources, advisories",
+        run: |_| supply::check(),
+    },
+    Step {
+        name: "agents",
+        what: "Codex and Claude Code get what we say",
+        run: |_| agents::check(),
+    },
+    Step {
+        name: "editors",
+        what: "the clients in TypeScript and Lua work",
+        run: |_| editors::check(),
+    },
+    Step {
+        name: "vscode",
+        what: "the extension works in a real editor",
+        run: |_| editors::check_vscode(),
+    },
 ];
 
 /// Dependencies that a crate must not have at any depth; see ARCHITECTURE.md.
@@ -241,34 +259,6 @@ fn edges() -> anyhow::Result<StepResult> {
     }
     ensure!(found.is_empty(), "forbidden edges: {}", found.join(", "));
     Ok(StepResult::Passed)
-}
-
-fn agents() -> anyhow::Result<StepResult> {
-    Ok(match crate::agents::check()? {
-        crate::agents::AgentsOutcome::Agreed(_) => StepResult::Passed,
-        crate::agents::AgentsOutcome::Skipped(why) => StepResult::Skipped(why),
-    })
-}
-
-fn editors() -> anyhow::Result<StepResult> {
-    Ok(match crate::editors::check()? {
-        crate::editors::EditorOutcome::Passed => StepResult::Passed,
-        crate::editors::EditorOutcome::Skipped(why) => StepResult::Skipped(why),
-    })
-}
-
-fn vscode() -> anyhow::Result<StepResult> {
-    Ok(match crate::editors::check_vscode()? {
-        crate::editors::EditorOutcome::Passed => StepResult::Passed,
-        crate::editors::EditorOutcome::Skipped(why) => StepResult::Skipped(why),
-    })
-}
-
-fn deny() -> anyhow::Result<StepResult> {
-    Ok(match crate::supply::check()? {
-        crate::supply::SupplyOutcome::Passed => StepResult::Passed,
-        crate::supply::SupplyOutcome::Skipped(why) => StepResult::Skipped(why),
-    })
 }
 
 /// All packages that a package is built from, including itself, without dev-dependencies.

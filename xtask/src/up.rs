@@ -63,7 +63,7 @@ fn own_scene() -> Option<Target> {
         Some(home) => PathBuf::from(home),
         None => PathBuf::from(std::env::var_os("HOME")?).join(".codex"),
     };
-    let transcript = sample::newest_transcript(&home)?;
+    let transcript = sample::newest_of_codex(&home)?;
     Some(Target { transcript, variables: vec![("CODEX_HOME", home)], is_private: false })
 }
 
@@ -77,7 +77,7 @@ fn sample_scene() -> anyhow::Result<Target> {
         "    its store:    {} (your own store is not touched)",
         folder.join("state").display()
     );
-    let transcript = sample::newest_transcript(&sample.codex_home).context("no sample session")?;
+    let transcript = sample::newest_of_codex(&sample.codex_home).context("no sample session")?;
     let variables = vec![
         ("LONGHAUL_STATE_DIR", folder.join("state")),
         ("LONGHAUL_SOCKET", sample_socket(&folder)),

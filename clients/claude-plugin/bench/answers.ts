@@ -1,4 +1,4 @@
-// How soon the plugin answers a compaction: `cargo xtask bench --plugin` runs this on the hook as the engine loads it.
+// How soon the plugin answers a compaction: `cargo xtask bench plugin` runs this on the hook as the engine loads it.
 //
 // Each round writes what a turn in flight has just written, a call with its result, and compacts at once. So the time
 // has all that an agent waits for: the program's start, the daemon's reading of the newest lines, the briefing, and

@@ -9,7 +9,7 @@ use crate::{Client, ClientError};
 
 /// Maximum milliseconds an agent waits for a briefing; the alternative is a model, which takes many seconds.
 ///
-/// An answer takes 60, and 100 at p99 (`cargo xtask bench --plugin`). With a busy disk, which must have the receipt
+/// An answer takes 60, and 100 at p99 (`cargo xtask bench plugin`). With a busy disk, which must have the receipt
 /// first, a few in a hundred take 200 to 1,000: a lower limit would send those to the model, which is slower.
 pub const LIMIT_MS: u64 = 1_000;
 /// The beginning of every briefing, by which the daemon recognizes it in a transcript.

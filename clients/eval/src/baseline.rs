@@ -69,9 +69,7 @@ impl Histories {
                 StepKind::User { text, .. } => (format!("user: {text}\n"), false),
                 StepKind::Assistant(text) => (format!("assistant: {text}\n"), false),
                 StepKind::Call(call) => {
-                    let values: Vec<&str> =
-                        call.arguments.iter().map(|value| value.text.as_str()).collect();
-                    (format!("{}: {}\n", call.name, values.join(" ")), false)
+                    (format!("{}: {}\n", call.name, call.arguments.join(" ")), false)
                 }
                 StepKind::Output(output) => {
                     let code = output.exit_code.map(|c| format!("exit {c}\n")).unwrap_or_default();
@@ -86,9 +84,7 @@ impl Histories {
                 this.calls.push_str(&text);
             }
         }
-        let mut hash = Fnv::default();
-        hash.write(this.raw.as_bytes());
-        this.seed = hash.0;
+        this.seed = Fnv::of(this.raw.as_bytes());
         this
     }
 
@@ -133,7 +129,7 @@ fn bag(transcript: &Transcript, extractor: &Extractor) -> String {
             StepKind::Context(_) => {}
             StepKind::User { text, .. } | StepKind::Assistant(text) => note(text),
             StepKind::Output(output) => note(&output.text),
-            StepKind::Call(call) => call.arguments.iter().for_each(|value| note(&value.text)),
+            StepKind::Call(call) => call.arguments.iter().for_each(|value| note(value)),
         }
     }
     let mut names: Vec<(String, usize)> = last.into_iter().collect();
@@ -174,18 +170,10 @@ fn shorten(request: &str) -> String {
 
 /// The last `bytes` bytes at a character boundary.
 fn tail(text: &str, bytes: usize) -> &str {
-    let mut at = text.len().saturating_sub(bytes);
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    &text[at..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
 }
 
 /// The first `bytes` bytes at a character boundary.
 pub(crate) fn head(text: &str, bytes: usize) -> &str {
-    let mut at = bytes.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    &text[..at]
+    &text[..text.floor_char_boundary(bytes)]
 }

@@ -80,7 +80,7 @@ impl Identity {
         let texts = transcript.steps.iter().filter_map(|step| match &step.kind {
             StepKind::Context(_) => None,
             StepKind::User { text, .. } | StepKind::Assistant(text) => Some(text.as_str()),
-            StepKind::Call(call) => call.arguments.first().map(|value| value.text.as_str()),
+            StepKind::Call(call) => call.arguments.first().map(String::as_str),
             StepKind::Output(output) => Some(output.text.as_str()),
         });
         let mut prefix = Fnv::default();
@@ -127,6 +127,12 @@ impl Default for Fnv {
 }
 
 impl Fnv {
+    pub(crate) fn of(bytes: &[u8]) -> u64 {
+        let mut hash = Self::default();
+        hash.write(bytes);
+        hash.0
+    }
+
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);

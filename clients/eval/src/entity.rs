@@ -1,12 +1,8 @@
 //! The things an agent refers to by name: paths, commands, identifiers, ids, URLs.
-//!
-//! Two extractors without a common pattern find them, so that tuning a view to one of them shows in the other. They
-//! share only the kinds and the normalization of paths.
 
 mod pattern;
-mod token;
 
-pub use pattern::PatternExtractor;
+use pattern::NamePattern;
 
 use crate::corpus::Fnv;
 use crate::transcript::Transcript;
@@ -49,32 +45,13 @@ impl Entity {
     }
 }
 
-/// Which of the two extractors found the entities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case", const_into_str)]
-pub enum ExtractorKind {
-    /// One alternation of regular expressions.
-    Regex,
-    /// Splitting at delimiters and judging each token by its characters.
-    Tokenizer,
-}
-
-impl ExtractorKind {
-    /// Both, the reference first.
-    pub const ALL: [Self; 2] = [Self::Regex, Self::Tokenizer];
-}
-
+/// Finds names in text.
 #[derive(Debug)]
-pub struct Extractor {
-    kind: ExtractorKind,
-    pattern: PatternExtractor,
-}
+pub struct Extractor(NamePattern);
 
 impl Extractor {
-    pub fn new(kind: ExtractorKind) -> Result<Self, regex::Error> {
-        Ok(Self { kind, pattern: PatternExtractor::new()? })
+    pub fn new() -> Result<Self, regex::Error> {
+        Ok(Self(NamePattern::new()?))
     }
 
     /// Calls `found` for each path, identifier, id and URL in `text`, duplicates included.
@@ -89,10 +66,7 @@ impl Extractor {
                 found(Entity { kind, text: text.to_owned() });
             }
         };
-        match self.kind {
-            ExtractorKind::Regex => self.pattern.extract(text, &mut emit),
-            ExtractorKind::Tokenizer => token::extract(text, &mut emit),
-        }
+        self.0.extract(text, &mut emit);
     }
 }
 

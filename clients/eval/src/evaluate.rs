@@ -12,7 +12,7 @@ use crate::baseline::{Baseline, Histories, head};
 use crate::claims::{ClaimReader, exit_codes};
 use crate::corpus::{Corpus, Session};
 use crate::cut::{Cut, CutPlace, places};
-use crate::entity::{Extractor, ExtractorKind};
+use crate::entity::Extractor;
 use crate::fact::{FactReader, Words};
 use crate::gold::Index;
 use crate::report::{Report, ReportBuilder};
@@ -21,7 +21,7 @@ use crate::words::{SpokenText, spoken};
 use question::Question;
 use survey::Survey;
 
-/// Cuts with fewer names to remember are ignored (names, reference extractor).
+/// Cuts with fewer names to remember are ignored (names).
 pub const GOLD_MIN: usize = 5;
 
 /// Summaries of one session that are scored.
@@ -69,7 +69,7 @@ pub fn evaluate(
 ) -> Result<Report, EvalError> {
     let tools = Tools::new()?;
     let mut report = ReportBuilder::default();
-    let survey = Survey::of(corpus, &tools.extractors, &mut report);
+    let survey = Survey::of(corpus, &tools.extractor, &mut report);
     let mut run = Run { tools: &tools, options, stop: &survey.stop, report };
     for number in survey.sessions {
         if let Ok(session) = corpus.load(number) {
@@ -80,7 +80,7 @@ pub fn evaluate(
 }
 
 struct Tools {
-    extractors: [Extractor; 2],
+    extractor: Extractor,
     facts: FactReader,
     words: Words,
     claims: ClaimReader,
@@ -88,9 +88,8 @@ struct Tools {
 
 impl Tools {
     fn new() -> Result<Self, EvalError> {
-        let [first, second] = ExtractorKind::ALL;
         Ok(Self {
-            extractors: [Extractor::new(first)?, Extractor::new(second)?],
+            extractor: Extractor::new()?,
             facts: FactReader::new()?,
             words: Words::new()?,
             claims: ClaimReader::new()?,
@@ -109,11 +108,11 @@ struct Run<'a> {
 impl Run<'_> {
     fn session(&mut self, session: &Session, view: &mut ViewMaker<'_>) {
         let transcript = Transcript::parse(&session.bytes);
-        let indexes = self.tools.extractors.each_ref().map(|e| Index::new(&transcript, e));
-        self.report.stop_names(indexes[0].entities().filter(|name| self.stop.holds(name)));
+        let index = Index::new(&transcript, &self.tools.extractor);
+        self.report.stop_names(index.entities().filter(|name| self.stop.holds(name)));
         for place in places(&transcript) {
-            let gold = indexes.each_ref().map(|index| index.gold(&transcript, place, self.stop));
-            if gold[0].len() < GOLD_MIN {
+            let gold = index.gold(&transcript, place, self.stop);
+            if gold.len() < GOLD_MIN {
                 self.report.skipped_cut();
                 continue;
             }
@@ -130,7 +129,7 @@ impl Run<'_> {
             self.report.first_edit(transcript.calls_to_edit(summary.step));
         }
         for summary in transcript.summaries.iter().take(SUMMARIES_MAX) {
-            self.compare(session, (&transcript, &indexes), summary, view);
+            self.compare(session, (&transcript, &index), summary, view);
         }
     }
 
@@ -139,13 +138,13 @@ impl Run<'_> {
     fn compare(
         &mut self,
         session: &Session,
-        (transcript, indexes): (&Transcript, &[Index; 2]),
+        (transcript, index): (&Transcript, &Index),
         summary: &Summary,
         view: &mut ViewMaker<'_>,
     ) {
         let place = CutPlace { percent: 0, offset: summary.before, first_hidden: summary.step };
-        let gold = indexes.each_ref().map(|index| index.gold(transcript, place, self.stop));
-        if gold[0].len() < GOLD_MIN {
+        let gold = index.gold(transcript, place, self.stop);
+        if gold.len() < GOLD_MIN {
             return;
         }
         let cut =
@@ -173,7 +172,7 @@ impl Run<'_> {
         Question {
             repository: &session.repository,
             cut,
-            gold: [Vec::new(), Vec::new()],
+            gold: Vec::new(),
             facts: self.tools.facts.read(transcript, first_hidden),
             codes: exit_codes(transcript, first_hidden),
             spoken_text: SpokenText::read(visible, &spoken(later)),
@@ -182,10 +181,11 @@ impl Run<'_> {
 
     /// Scores the tested view and the baselines at one cut, for every budget.
     fn ask(&mut self, question: &Question<'_>, view: &mut ViewMaker<'_>) {
-        self.report.cut(&question.gold[0], &question.facts);
-        let histories = self.options.baselines.then(|| {
-            Histories::new(&Transcript::parse(question.cut.bytes), &self.tools.extractors[0])
-        });
+        self.report.cut(&question.gold, &question.facts);
+        let histories = self
+            .options
+            .baselines
+            .then(|| Histories::new(&Transcript::parse(question.cut.bytes), &self.tools.extractor));
         for &budget in &self.options.budgets {
             let limit = usize::try_from(budget.saturating_mul(4)).unwrap_or(usize::MAX);
             let text = view(&question.cut, budget).unwrap_or_else(|reason| {
@@ -205,7 +205,7 @@ impl Run<'_> {
             }
             for &baseline in Baseline::ALL {
                 let Some(histories) = &histories else { break };
-                let text = histories.view(baseline, limit, &question.gold[0], &question.facts);
+                let text = histories.view(baseline, limit, &question.gold, &question.facts);
                 let (score, _) = question.score(&text, budget, &self.tools.words);
                 self.report.score(&question.key(baseline.into_str(), budget), &score);
             }

@@ -6,55 +6,27 @@ use std::collections::{HashMap, HashSet};
 use crate::cut::CutPlace;
 use crate::entity::{Entity, Extractor, command_entity, flatten};
 use crate::evaluate::StopList;
-use crate::transcript::{Argument, Origin, StepKind, Transcript};
+use crate::transcript::{Call, StepKind, Transcript};
 use crate::view::text_names;
 
 /// Tool calls after the cut that count.
-pub const HORIZON_CALLS: usize = 80;
+const HORIZON_CALLS: usize = 80;
 
 /// A name the agent needed.
 #[derive(Debug, Clone)]
 pub struct Gold {
     pub entity: Entity,
-    /// Its role at the first use.
-    pub origin: Origin,
     /// First use, in calls after the cut: 1 is the very next call, at most [`HORIZON_CALLS`].
     pub distance: usize,
-    /// Where it last occurred before the cut.
-    pub last_seen: LastSeen,
 }
 
-/// Where a name last occurred before a cut.
-#[derive(Debug, Clone, Copy)]
-pub struct LastSeen {
-    /// In what kind of text.
-    pub role: Role,
-    /// Tool calls between it and the cut.
-    pub calls_ago: usize,
-    /// In how many steps before the cut it occurred.
-    pub times: usize,
-    /// Whether the agent had used it in an argument before the cut.
-    pub used_before: bool,
-}
-
-/// The author of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// A person's, or a notice in the user's role.
-    User,
-    Assistant,
-    Call,
-    Output,
-}
-
-/// Where each name occurs in one transcript, by one extractor.
+/// Where each name occurs in one transcript.
 #[derive(Debug)]
 pub struct Index {
     /// Ascending step numbers by name.
     occurrences: HashMap<Entity, Vec<usize>>,
-    /// The names in each call's arguments, in order, with their role.
-    uses: HashMap<usize, Vec<(Entity, Origin)>>,
+    /// The names in each call's arguments, in order.
+    uses: HashMap<usize, Vec<Entity>>,
     /// Step numbers of the calls.
     calls: Vec<usize>,
     /// All injected text and the working directories, flattened.
@@ -83,8 +55,8 @@ impl Index {
                 }
                 StepKind::Call(call) => {
                     index.calls.push(number);
-                    let uses = uses_of(&call.arguments, transcript, extractor);
-                    for (entity, _) in &uses {
+                    let uses = uses_of(call, transcript, extractor);
+                    for entity in &uses {
                         index.occurs(entity.clone(), number);
                     }
                     index.uses.insert(number, uses);
@@ -107,20 +79,15 @@ impl Index {
         let mut met: HashSet<&Entity> = HashSet::new();
         let mut gold = Vec::new();
         for (number, call) in window.enumerate() {
-            for (entity, origin) in self.uses.get(&call).map(Vec::as_slice).unwrap_or_default() {
-                if !met.insert(entity) || stop.holds(entity) {
+            for entity in self.uses.get(&call).map(Vec::as_slice).unwrap_or_default() {
+                if !met.insert(entity) || stop.holds(entity) || !self.is_met_before(entity, hidden)
+                {
                     continue;
                 }
-                let Some(last_seen) = self.last_seen(entity, hidden, transcript) else { continue };
                 let is_free = text_names(&self.context, entity)
                     || self.is_observed(entity, hidden..call, transcript);
                 if !is_free {
-                    gold.push(Gold {
-                        entity: entity.clone(),
-                        origin: *origin,
-                        distance: number + 1,
-                        last_seen,
-                    });
+                    gold.push(Gold { entity: entity.clone(), distance: number + 1 });
                 }
             }
         }
@@ -139,23 +106,9 @@ impl Index {
         }
     }
 
-    fn last_seen(
-        &self,
-        entity: &Entity,
-        hidden: usize,
-        transcript: &Transcript,
-    ) -> Option<LastSeen> {
-        let steps = self.occurrences.get(entity)?;
-        let before = &steps[..steps.partition_point(|&step| step < hidden)];
-        let last = *before.last()?;
-        let calls_between = self.calls.partition_point(|&call| call < hidden)
-            - self.calls.partition_point(|&call| call <= last);
-        Some(LastSeen {
-            role: role(&transcript.steps[last].kind),
-            calls_ago: calls_between,
-            times: before.len(),
-            used_before: before.iter().any(|step| self.uses.contains_key(step)),
-        })
+    fn is_met_before(&self, entity: &Entity, step: usize) -> bool {
+        let first = self.occurrences.get(entity).and_then(|steps| steps.first());
+        first.is_some_and(|first| *first < step)
     }
 
     /// Checks the index first, which is cheap, then the text, which is thorough.
@@ -181,61 +134,18 @@ impl Index {
     }
 }
 
-fn uses_of(
-    arguments: &[Argument],
-    transcript: &Transcript,
-    extractor: &Extractor,
-) -> Vec<(Entity, Origin)> {
-    let mut uses: Vec<(Entity, Origin)> = Vec::new();
+/// The names in a call's arguments, each once.
+fn uses_of(call: &Call, transcript: &Transcript, extractor: &Extractor) -> Vec<Entity> {
+    let mut uses: Vec<Entity> = Vec::new();
     let mut met = HashSet::new();
-    for argument in arguments {
-        let mut add = |entity: Entity| {
-            if met.insert(entity.clone()) {
-                uses.push((entity, argument.origin));
-            }
-        };
-        if argument.origin == Origin::Command
-            && let Some(command) = command_entity(&argument.text)
-        {
-            add(command);
+    let mut add = |entity: Entity| {
+        if met.insert(entity.clone()) {
+            uses.push(entity);
         }
-        extractor.extract(&argument.text, transcript, &mut add);
+    };
+    call.command.as_deref().and_then(command_entity).into_iter().for_each(&mut add);
+    for argument in &call.arguments {
+        extractor.extract(argument, transcript, &mut add);
     }
     uses
-}
-
-fn role(kind: &StepKind) -> Role {
-    match kind {
-        StepKind::Context(_) | StepKind::User { .. } => Role::User,
-        StepKind::Assistant(_) => Role::Assistant,
-        StepKind::Call(_) => Role::Call,
-        StepKind::Output(_) => Role::Output,
-    }
-}
-
-impl Index {
-    /// The names that the first `calls` calls used and that the session had not shown before, in order of first use: what
-    /// a session needs from memory.
-    pub fn opening(&self, transcript: &Transcript, calls: usize, stop: &StopList) -> Vec<Entity> {
-        let mut met: HashSet<&Entity> = HashSet::new();
-        let mut needed = Vec::new();
-        for &call in self.calls.iter().take(calls) {
-            for (entity, _) in self.uses.get(&call).map(Vec::as_slice).unwrap_or_default() {
-                if !met.insert(entity) || stop.holds(entity) {
-                    continue;
-                }
-                let is_free = text_names(&self.context, entity)
-                    || self.is_observed(entity, 0..call, transcript);
-                if !is_free {
-                    needed.push(entity.clone());
-                }
-            }
-        }
-        needed
-    }
-
-    /// The injected text and working directories, flattened.
-    pub fn context(&self) -> &str {
-        &self.context
-    }
 }

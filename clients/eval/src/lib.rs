@@ -13,14 +13,10 @@
 //!   last request, the last error), how many the view states *with their meaning*. A heap of
 //!   names scores well on the first measure and badly on this one.
 //!
-//! Names alone do not make a briefing, so the text is measured, too ([`WordKind`]): the person's words, the last
+//! Names alone do not make a briefing, so the text is measured, too (`words`): the person's words, the last
 //! report's, and sentences that were referred to later, each by words in their order; the share of bare names; and
 //! statements that the transcript contradicts, of which there must be none. A list of names scores zero there: the
 //! identifier-bag baseline is reported next to the view as a warning.
-//!
-//! X-FRR@N measures long-term memory: of the names that the first 40 calls of a session used and that only earlier
-//! sessions of the repository had shown, how many are in a memory of N tokens made from those earlier sessions
-//! ([`evaluate_memory`]).
 //!
 //! [`evaluate`] runs it: sessions from a [`Corpus`], views from a closure that is given only the
 //! bytes before the cut.
@@ -34,10 +30,9 @@ mod entity;
 mod evaluate;
 mod fact;
 mod gold;
-mod memory;
+mod kept;
 mod random;
 mod report;
-mod table;
 mod tally;
 mod transcript;
 mod view;
@@ -45,15 +40,9 @@ mod words;
 
 pub use baseline::Baseline;
 pub use corpus::{Corpus, Session, is_claude, repository_of};
-pub use cut::{CUT_PERCENTS, Cut};
-pub use entity::{Entity, EntityKind, ExtractorKind};
-pub use evaluate::{EvalError, GOLD_MIN, Options, VIEW_NAME, ViewMaker, evaluate};
-pub use fact::FactKind;
-pub use gold::{HORIZON_CALLS, Role};
-pub use memory::{Junk, MemoryMaker, MemoryQuestion, MemoryReport, MemoryRow, evaluate_memory};
+pub use cut::Cut;
+pub use evaluate::{Options, VIEW_NAME, evaluate};
+pub use kept::KeptRow;
 pub use random::Random;
-pub use report::{CorpusSummary, GoldSummary, Measure, Miss, MissedName, Report, SessionRow};
-pub use table::KeptRow;
+pub use report::{Measure, Report};
 pub use tally::Tally;
-pub use transcript::{Origin, Transcript};
-pub use words::WordKind;

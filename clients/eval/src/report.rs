@@ -9,12 +9,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cut::Cut;
-use crate::entity::{EntityKind, ExtractorKind};
+use crate::entity::EntityKind;
 use crate::evaluate::VIEW_NAME;
 use crate::fact::{Fact, FactKind};
-use crate::gold::{Gold, Role};
+use crate::gold::Gold;
 use crate::tally::Tally;
-use crate::transcript::Origin;
 use crate::words::WordKind;
 
 /// The result of a run. All orders are fixed, so two runs give the same bytes.
@@ -23,9 +22,9 @@ pub struct Report {
     pub corpus: CorpusSummary,
     /// What was needed, independent of any view.
     pub gold: GoldSummary,
-    /// One entry per view, budget and extractor.
+    /// One entry per view and budget.
     pub measures: Vec<Measure>,
-    /// One entry per view, budget and session (reference extractor).
+    /// One entry per view, budget and session.
     pub rows: Vec<SessionRow>,
     /// Summaries that agents continued from, each with the view of the same size.
     pub summaries: Vec<Comparison>,
@@ -65,26 +64,20 @@ pub struct CorpusSummary {
 
 #[derive(Debug, Default, Serialize)]
 pub struct GoldSummary {
-    /// Names by kind (reference extractor).
+    /// Names by kind.
     pub by_kind: BTreeMap<EntityKind, u64>,
-    /// Names by the argument they were first used in.
-    pub by_origin: BTreeMap<Origin, u64>,
-    /// Names by where they last occurred before the cut.
-    pub by_last_seen: BTreeMap<Role, u64>,
     /// Facts by class.
     pub facts: BTreeMap<FactKind, u64>,
     /// Mean names per cut.
     pub names_per_cut: f64,
 }
 
-/// One view at one budget, by one extractor.
+/// One view at one budget.
 #[derive(Debug, Serialize)]
 pub struct Measure {
     pub view: String,
     /// Budget (tokens, bytes / 4).
     pub budget_tokens: u64,
-    /// The extractor of the names.
-    pub extractor: ExtractorKind,
     /// Future-reference recall (percent) over all names of all cuts.
     pub frr: f64,
     /// The same as a mean over sessions.
@@ -101,8 +94,6 @@ pub struct Measure {
     pub by_kind: BTreeMap<EntityKind, Tally>,
     /// Names by first use: "1-10", "11-40", "41-80" calls after the cut.
     pub by_distance: BTreeMap<&'static str, Tally>,
-    /// Names by the argument they were first used in.
-    pub by_origin: BTreeMap<Origin, Tally>,
     /// Facts by class.
     pub facts: BTreeMap<FactKind, Tally>,
     pub words: BTreeMap<WordKind, Tally>,
@@ -124,7 +115,7 @@ pub struct SessionRow {
 }
 
 /// A model's summary that its agent continued from, and the tested view of the same history with the same number of
-/// tokens (reference extractor).
+/// tokens.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     pub session: String,
@@ -156,43 +147,16 @@ pub struct Miss {
     pub what: &'static str,
     /// The name, or the fact as text.
     pub text: String,
-    /// For a name: its extractor, where it was used, and how far from the cut.
+    /// For a name: its first use, in calls after the cut.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<MissedName>,
-}
-
-/// Details of a missed name.
-#[derive(Debug, Serialize)]
-pub struct MissedName {
-    pub extractor: ExtractorKind,
-    /// Argument of its first use.
-    pub origin: Origin,
-    /// First use, in calls after the cut.
-    pub distance: usize,
-    /// Text of its last occurrence before the cut.
-    pub last_seen: Role,
-    /// Calls between that and the cut.
-    pub calls_ago: usize,
-    /// Steps before the cut that had it.
-    pub times: usize,
-    /// The agent had used it in an argument before.
-    pub used_before: bool,
+    pub distance: Option<usize>,
 }
 
 impl Miss {
     /// A name that is not in the view.
-    pub fn name(cut: &Cut<'_>, budget_tokens: u64, extractor: ExtractorKind, gold: &Gold) -> Self {
-        let name = MissedName {
-            extractor,
-            origin: gold.origin,
-            distance: gold.distance,
-            last_seen: gold.last_seen.role,
-            calls_ago: gold.last_seen.calls_ago,
-            times: gold.last_seen.times,
-            used_before: gold.last_seen.used_before,
-        };
+    pub fn name(cut: &Cut<'_>, budget_tokens: u64, gold: &Gold) -> Self {
         let (what, text) = (gold.entity.kind.into_str(), gold.entity.text.clone());
-        Self { name: Some(name), ..Self::new(cut, budget_tokens, what, text) }
+        Self { distance: Some(gold.distance), ..Self::new(cut, budget_tokens, what, text) }
     }
 
     /// A fact that the view does not state.
@@ -208,7 +172,7 @@ impl Miss {
             budget_tokens,
             what,
             text,
-            name: None,
+            distance: None,
         }
     }
 }
@@ -236,17 +200,9 @@ impl Report {
         ))
     }
 
-    /// The measure of a view at a budget by an extractor.
-    pub fn measure(
-        &self,
-        view: &str,
-        budget_tokens: u64,
-        extractor: ExtractorKind,
-    ) -> Option<&Measure> {
-        self.measures.iter().find(|measure| {
-            measure.view == view
-                && measure.budget_tokens == budget_tokens
-                && measure.extractor == extractor
-        })
+    /// The measure of a view at a budget.
+    pub fn measure(&self, view: &str, budget_tokens: u64) -> Option<&Measure> {
+        let mut measures = self.measures.iter();
+        measures.find(|measure| measure.view == view && measure.budget_tokens == budget_tokens)
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod claude;
 mod output;
 mod patch;
 
-pub use call::{Argument, Call, Origin, PlanState, PlanStep};
+pub use call::{Call, PlanState, PlanStep};
 pub use output::{Output, REFUSED};
 pub use patch::PatchAction;
 
@@ -220,7 +220,7 @@ impl Step {
                 text.len()
             }
             StepKind::Call(call) => {
-                call.name.len() + call.arguments.iter().map(|part| part.text.len()).sum::<usize>()
+                call.name.len() + call.arguments.iter().map(String::len).sum::<usize>()
             }
             StepKind::Output(output) => output.text.len(),
         };

@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::corpus::Fnv;
 use crate::transcript::{Step, StepKind};
 
 /// Number of typed texts that count, and how much of each.
@@ -26,7 +27,7 @@ const PAIRS_BACK: usize = 2;
 /// The text measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr, strum::VariantArray)]
+#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum WordKind {
     #[strum(serialize = "person's words")]
@@ -155,7 +156,7 @@ fn split(line: &str) -> impl Iterator<Item = &str> {
 
 /// Runs of four words; a shorter text has none.
 fn runs(text: &str) -> Vec<u64> {
-    let words: Vec<u64> = words(text).map(|word| hash(&word)).collect();
+    let words: Vec<u64> = words(text).map(|word| Fnv::of(word.as_bytes())).collect();
     words.windows(4).map(|run| run.iter().fold(7, |sum, word| mix(sum, *word))).collect()
 }
 
@@ -174,7 +175,8 @@ fn pairs(text: &str) -> Vec<Pair> {
         let is_wide = word.chars().any(|c| c >= '\u{2e80}');
         is_wide || word.chars().count() > 2 && !STOP_WORDS.contains(&word.as_str())
     };
-    let words: Vec<u64> = words(text).filter(carries).map(|word| hash(&word)).collect();
+    let words: Vec<u64> =
+        words(text).filter(carries).map(|word| Fnv::of(word.as_bytes())).collect();
     words.windows(2).map(|two| (two[0], two[1])).collect()
 }
 
@@ -226,12 +228,6 @@ fn is_name(word: &str) -> bool {
 
 fn chars(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).map_or(text, |(at, _)| &text[..at])
-}
-
-fn hash(word: &str) -> u64 {
-    word.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
 }
 
 fn mix(sum: u64, word: u64) -> u64 {

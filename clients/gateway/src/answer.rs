@@ -5,7 +5,7 @@ use std::io;
 use longhaul_client::briefing::Briefing;
 use serde_json::{Value, json};
 
-use crate::asked::Form;
+use crate::compaction_request::Form;
 use crate::marker;
 
 /// The events, whole: they are two.

@@ -9,8 +9,8 @@ use longhaul_protocol::thread::{Items, ItemsParams, Sync, SyncParams};
 use longhaul_protocol::{ErrorKind, context, history};
 use tokio::time::timeout;
 
-use crate::asked::Asked;
-use crate::tail::Fingerprint;
+use crate::compaction_request::CompactionRequest;
+use crate::fingerprint::Fingerprint;
 
 /// Items at the end of a thread among which the newest one of a request must be.
 const ITEMS_LOOKED_AT: u32 = 16;
@@ -27,9 +27,9 @@ impl Daemon {
     }
 
     /// The briefing of the thread, or why there is none.
-    pub(crate) async fn briefing(&self, asked: &Asked) -> Result<Briefing, String> {
+    pub(crate) async fn briefing(&self, request: &CompactionRequest) -> Result<Briefing, String> {
         let limit = Duration::from_millis(LIMIT_MS);
-        match timeout(limit, self.answer(asked)).await {
+        match timeout(limit, self.answer(request)).await {
             Ok(answer) => answer.map_err(|error| error.to_string()),
             Err(_) => Err(format!("the daemon was not ready within {LIMIT_MS} ms")),
         }
@@ -47,25 +47,25 @@ impl Daemon {
         Client::connect(options).await
     }
 
-    async fn answer(&self, asked: &Asked) -> Result<Briefing, ClientError> {
+    async fn answer(&self, request: &CompactionRequest) -> Result<Briefing, ClientError> {
         let client = self.connect(LIMIT_MS).await?;
         let mut looks = tokio::time::interval(Duration::from_millis(LOOK_AGAIN_MS));
         loop {
             looks.tick().await;
-            if has_read(&client, &asked.thread_id, &asked.newest).await? {
+            if has_read(&client, &request.thread_id, &request.newest).await? {
                 break;
             }
         }
-        let thread_id = Some(asked.thread_id.clone());
+        let thread_id = Some(request.thread_id.clone());
         let usage = context::UsageParams { thread_id, ..Default::default() };
         // Without it the view gets the minimum budget.
         let usage = client.call::<context::Usage>(usage).await.ok();
         let window = usage.filter(|usage| usage.window.is_known).map(|usage| usage.window.tokens);
         let wanted = BriefingRequest {
-            thread_id: &asked.thread_id,
+            thread_id: &request.thread_id,
             window,
-            trigger: asked.trigger,
-            phase: asked.phase,
+            trigger: request.trigger,
+            phase: request.phase,
             focus: None,
         };
         Briefing::make(&client, &wanted).await

@@ -20,8 +20,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::answer;
-use crate::asked::{Asked, MidTurn};
 use crate::body::{self, BODY_BYTES_MAX, BodyFault, Packing};
+use crate::compaction_request::{CompactionRequest, MidTurnRequest};
 use crate::daemon::Daemon;
 use crate::mid_turn::{self, MidTurns};
 use crate::record::Record;
@@ -57,8 +57,8 @@ enum Place<'a> {
 /// The result of inspecting a body.
 #[derive(Default)]
 struct Look {
-    asked: Option<Asked>,
-    mid_turn: Option<MidTurn>,
+    compaction: Option<CompactionRequest>,
+    mid_turn: Option<MidTurnRequest>,
     /// The body with our views in place of their markers, if it had any.
     with_views: Option<Vec<u8>>,
 }
@@ -154,13 +154,13 @@ impl Gateway {
         else {
             return too_large();
         };
-        if let Some(asked) = look.asked
-            && let Some(reply) = self.compaction(&asked).await
+        if let Some(request) = look.compaction
+            && let Some(reply) = self.compaction(&request).await
         {
             return reply;
         }
         if let Some(of) = &look.mid_turn
-            && let Some(window) = self.mid_turns.window(&self.daemon, of).await
+            && let Some(window) = self.mid_turns.decide_before_request(&self.daemon, of).await
         {
             return reply(StatusCode::OK, "text/event-stream", answer::full_window(window));
         }
@@ -186,14 +186,14 @@ impl Gateway {
     }
 
     /// The reply to a request for a compaction; `None` to leave it to the provider.
-    async fn compaction(&self, asked: &Asked) -> Option<Reply> {
+    async fn compaction(&self, request: &CompactionRequest) -> Option<Reply> {
         let begun = Instant::now();
-        let made = self.daemon.briefing(asked).await.and_then(|briefing| {
-            answer::events(asked.form, &briefing).map_err(|error| error.to_string())
+        let made = self.daemon.briefing(request).await.and_then(|briefing| {
+            answer::events(request.form, &briefing).map_err(|error| error.to_string())
         });
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.mid_turns
-            .compacted(&self.daemon, &asked.thread_id, made.as_ref().err().map(String::as_str))
+            .compacted(&self.daemon, &request.thread_id, made.as_ref().err().map(String::as_str))
             .await;
         let (events, reason) = match made {
             Ok(events) => (Some(events), None),
@@ -224,8 +224,10 @@ fn look(
     let Some(request) = ResponsesRequest::read(&plain) else { return Ok(Look::default()) };
     let with_views = request.with_views(&plain).map(|changed| packing.packed(changed));
     let with_views = with_views.transpose().map_err(|_| BodyFault::TooLarge)?;
-    let mid_turn = MidTurn::of(headers, &request).filter(|_| mid_turn::can_continue(headers));
-    Ok(Look { asked: Asked::of(headers, &request, prompts), mid_turn, with_views })
+    let mid_turn =
+        MidTurnRequest::of(headers, &request).filter(|_| mid_turn::can_continue(headers));
+    let compaction = CompactionRequest::of(headers, &request, prompts);
+    Ok(Look { compaction, mid_turn, with_views })
 }
 
 /// A marker may stand in a body that cannot be read here, and no provider may get one.

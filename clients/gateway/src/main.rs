@@ -5,23 +5,23 @@
 //! provider unchanged.
 //!
 //! - [`listener`] owns the port and the connections, [`exchange`] handles one request and its reply;
-//! - [`request`], [`body`] and [`asked`] find what is asked, [`tail`] whether the daemon has read as much as the agent
-//!   wrote;
+//! - [`request`], [`body`] and [`compaction_request`] find what is asked, [`fingerprint`] whether the daemon has read as
+//!   much as the agent wrote;
 //! - [`daemon`] requests the view, [`answer`] and [`marker`] put it into the agent's form;
 //! - [`mid_turn`] has Codex compact when the policy wants it;
 //! - [`upstream`] forwards, [`record`] counts.
 
 mod answer;
-mod asked;
 mod body;
+mod compaction_request;
 mod daemon;
 mod exchange;
+mod fingerprint;
 mod listener;
 mod marker;
 mod mid_turn;
 mod record;
 mod request;
-mod tail;
 mod upstream;
 
 use std::io::{self, Write};

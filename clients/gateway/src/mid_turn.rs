@@ -18,7 +18,7 @@ use longhaul_protocol::policy::{Step, StepEvent, StepParams, StepResult};
 use longhaul_protocol::thread::{Sync, SyncParams};
 use tokio::time::{Instant, timeout};
 
-use crate::asked::MidTurn;
+use crate::compaction_request::MidTurnRequest;
 use crate::daemon::{Daemon, has_read};
 
 /// The first minor version of Codex seen to continue a turn after such an answer.
@@ -40,8 +40,12 @@ pub(crate) struct MidTurns {
 }
 
 impl MidTurns {
-    /// The size of the window that counts as full, if the policy wants a compaction before this request.
-    pub(crate) async fn window(&self, daemon: &Daemon, of: &MidTurn) -> Option<u64> {
+    /// Decides whether the agent must compact before this request; if so, the size of the window to report as full.
+    pub(crate) async fn decide_before_request(
+        &self,
+        daemon: &Daemon,
+        of: &MidTurnRequest,
+    ) -> Option<u64> {
         if lock(&self.awaited).remove(&of.thread_id) {
             report(daemon, &of.thread_id, Some(NOT_ASKED.to_owned())).await;
             return None;
@@ -50,7 +54,7 @@ impl MidTurns {
             return None;
         }
         let limit = Duration::from_millis(DECISION_MS);
-        let Ok(Ok(decision)) = timeout(limit, self.decide(daemon, of)).await else {
+        let Ok(Ok(decision)) = timeout(limit, self.ask_policy(daemon, of)).await else {
             // The request goes to the provider, and those that follow must not wait as well.
             self.pause();
             return None;
@@ -68,7 +72,11 @@ impl MidTurns {
         *lock(&self.ask_after) = Some(Instant::now() + ASK_AGAIN);
     }
 
-    async fn decide(&self, daemon: &Daemon, of: &MidTurn) -> Result<Option<u64>, ClientError> {
+    async fn ask_policy(
+        &self,
+        daemon: &Daemon,
+        of: &MidTurnRequest,
+    ) -> Result<Option<u64>, ClientError> {
         let client = daemon.connect(DECISION_MS).await?;
         let thread_id = Some(of.thread_id.clone());
         client

@@ -48,7 +48,7 @@ local function replay(example, bindings, path)
   return #example.exchanges
 end
 
---- These need a job that nothing but the daemon itself can owe; `scripted` replays them.
+--- These need a job that nothing but the daemon itself can owe, and a plugin calls none of them.
 local OF_WORKERS = { ['job/ask'] = true, ['job/claim'] = true, ['job/heartbeat'] = true, ['job/complete'] = true, ['job/fail'] = true }
 
 --- All but those of workers, in the order of replay.

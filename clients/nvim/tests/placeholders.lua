@@ -35,32 +35,6 @@ local function is_placeholder(value)
   return type(value) == 'string' and value:match('^%$[A-Z_]+$') ~= nil
 end
 
-local SAMPLES = {
-  ['$ANY'] = 1,
-  ['$NUMBER'] = 1,
-  ['$FRACTION'] = 0.5,
-  ['$TIME'] = 1763683200000,
-  ['$BOOL'] = true,
-  ['$LIST'] = {},
-  ['$OBJECT'] = vim.empty_dict(),
-  ['$ITEM'] = { type = 'message', role = 'user', content = {} },
-}
-
---- The same with a value of its type for every placeholder, for a daemon that only plays.
-function M.sample(value)
-  if is_placeholder(value) then
-    local plain = SAMPLES[value]
-    return plain == nil and value:sub(2):lower() or plain
-  end
-  if type(value) ~= 'table' or next(value) == nil then
-    return value
-  end
-  if is_list(value) and value[#value] == '$REST' then
-    value = vim.list_slice(value, 1, #value - 1)
-  end
-  return vim.tbl_map(M.sample, value)
-end
-
 function M.new()
   return setmetatable({ values = {} }, M)
 end

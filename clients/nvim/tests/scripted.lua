@@ -1,11 +1,8 @@
--- A daemon that only plays, for what a real one does not do on demand: other versions, jobs that are owed.
+-- A daemon that only plays, for what a real one does not do on demand: other versions, a full queue.
 
 local client = require('longhaul.client')
-local placeholders = require('placeholders')
 local support = require('support')
 local uv = vim.uv or vim.loop
-
-local WORKERS = { 'job/claim', 'job/heartbeat', 'job/ask', 'job/complete', 'job/fail' }
 
 --- Takes a connection and answers its requests by `answer(request)`.
 local function take(server, answer)
@@ -107,41 +104,11 @@ local function check_full_queue(folder)
   server:close()
 end
 
---- The examples that need a job which nothing but the daemon itself can owe.
-local function check_workers(folder)
-  local replayed = 0
-  for _, name in ipairs(WORKERS) do
-    local example = vim.json.decode(support.read('protocol/examples/' .. name .. '.json'))
-    local at = 0
-    client.options.socket = folder .. '/' .. name:gsub('/', '.') .. '.sock'
-    local stop = play(client.options.socket, function(request)
-      if request.method == 'initialize' then
-        return hello()
-      end
-      at = at + 1
-      local response = placeholders.sample(example.exchanges[at].response)
-      return { result = response.result, error = response.error }
-    end)
-    for _, exchange in ipairs(example.exchanges) do
-      local request = placeholders.sample(exchange.request)
-      local result, problem = client.wait(request.method, request.params, 2000)
-      local answer = { jsonrpc = '2.0', id = request.id, result = result, error = problem and problem.wire }
-      local found = placeholders.new():mismatch(placeholders.sample(exchange.response), answer)
-      assert(not found, ('%s: %s: %s'):format(name, exchange.name, found))
-      replayed = replayed + 1
-    end
-    stop()
-  end
-  return replayed
-end
-
 return function()
   local folder = vim.fn.tempname()
   vim.fn.mkdir(folder, 'p', 448)
   client.options.may_start = false
   check_versions(folder)
   check_full_queue(folder)
-  local replayed = check_workers(folder)
   client.options.socket = nil
-  return replayed .. ' exchanges of workers'
 end

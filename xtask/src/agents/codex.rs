@@ -3,36 +3,28 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 
 use super::versions::Agent;
-use crate::npm;
 use crate::process::{Deadline, finish};
+use crate::{npm, sample};
 
-pub(super) enum Installation {
-    At(PathBuf),
-    NoRegistry,
-}
-
-/// Installs a version of a package below `folder` unless it is there, and returns the path of its `program`.
+/// Installs a version of a package below `folder` unless it is there, and returns the path of its `program`. `None` if
+/// the registry is unreachable.
 pub(super) fn install(
     Agent { package, program, .. }: &Agent,
     version: &str,
     folder: &Path,
     deadline: Deadline,
-) -> anyhow::Result<Installation> {
+) -> anyhow::Result<Option<PathBuf>> {
     let binary = folder.join("node_modules/.bin").join(program);
-    if binary.exists() {
-        return Ok(Installation::At(binary));
-    }
     let wanted = format!("{package}@{version}");
-    match npm::install(folder, &[&wanted], deadline)? {
-        npm::NpmOutcome::NoRegistry => Ok(Installation::NoRegistry),
-        npm::NpmOutcome::Installed if binary.exists() => Ok(Installation::At(binary)),
-        npm::NpmOutcome::Installed => bail!("{wanted} has no program {program}"),
+    if !binary.exists() && !npm::install(folder, &[&wanted], deadline)? {
+        return Ok(None);
     }
+    ensure!(binary.exists(), "{wanted} has no program {program}");
+    Ok(Some(binary))
 }
 
 /// An installed version with its own home, project and model.
@@ -134,22 +126,7 @@ impl Codex {
 
 /// The transcript an agent wrote last.
 pub(super) fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
-    let mut found = Vec::new();
-    transcripts(folder, &mut found)?;
-    found.sort();
-    found.pop().map(|(_, path)| path).context("no transcript was written")
-}
-
-fn transcripts(folder: &Path, found: &mut Vec<(SystemTime, PathBuf)>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            transcripts(&path, found)?;
-        } else if path.extension().is_some_and(|end| end == "jsonl") {
-            found.push((fs::metadata(&path)?.modified()?, path));
-        }
-    }
-    Ok(())
+    sample::newest(sample::transcripts(folder)).context("no transcript was written")
 }
 
 fn config(model: &str) -> String {

@@ -1,16 +1,15 @@
 //! Compares one durable `thread/append` with one durable bare SQLite insert on the same disk.
 
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use serde_json::json;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{Connection as _, Executor as _};
 
 use super::report::{Report, Times};
 use crate::daemon::Daemon;
-use crate::place;
 use crate::stopwatch::Stopwatch;
 
 const WARM_UP: usize = 20;
@@ -24,8 +23,9 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     let mut wire = daemon.connect()?;
     let params = json!({ "cwd": "/", "originator": "bench" });
     let thread = wire.call("thread/open", &params)?["thread_id"].take();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // In the daemon's folder, so that both write to one disk.
-    let mut sqlite = Sqlite::start(&daemon.folder().join("bare.db"))?;
+    let mut sqlite = runtime.block_on(Sqlite::open(&daemon.folder().join("bare.db")))?;
     let (mut appends, mut inserts, mut answer) = (Vec::new(), Vec::new(), Vec::new());
     // Alternating, so that other disk activity affects both alike.
     for round in 0..WARM_UP + rounds {
@@ -38,13 +38,12 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
         wire.round_trip(&request, &mut answer)?;
         let append = watch.elapsed();
         ensure!(answer.windows(9).any(|part| part == b"\"result\":"), "an append was rejected");
-        let insert = sqlite.insert()?;
+        let insert = runtime.block_on(sqlite.insert(round.to_string()))?;
         if round >= WARM_UP {
             appends.push(append);
             inserts.push(insert);
         }
     }
-    sqlite.stop()?;
     let (appends, inserts) = (Times::of(appends), Times::of(inserts));
     let ratio = appends.percentile_us(50) / inserts.percentile_us(50);
     report.add("bare SQLite insert and sync", inserts.show(), "");
@@ -53,40 +52,29 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     daemon.stop()
 }
 
-/// A program that does one insert per line of input.
-struct Sqlite {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
+struct Sqlite(SqliteConnection);
 
 impl Sqlite {
-    fn start(database: &Path) -> anyhow::Result<Self> {
-        let program = place::build_release_example("longhaul-store", "bare_insert")?;
-        let mut child = Command::new(&program)
-            .arg(database)
-            .arg(TEXT_BYTES.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
-        let input = child.stdin.take().context("no stdin")?;
-        let output = BufReader::new(child.stdout.take().context("no stdout")?);
-        Ok(Self { child, input, output })
+    async fn open(database: &Path) -> anyhow::Result<Self> {
+        // The fastest settings with each commit on disk.
+        let options = SqliteConnectOptions::new()
+            .filename(database)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full);
+        let mut connection = SqliteConnection::connect_with(&options).await?;
+        let table =
+            "CREATE TABLE item (seq INTEGER PRIMARY KEY, client_item_id TEXT UNIQUE, body TEXT)";
+        connection.execute(table).await?;
+        Ok(Self(connection))
     }
 
-    /// Inserts one row; returns the time measured in the program, without the round trip.
-    fn insert(&mut self) -> anyhow::Result<Duration> {
-        self.input.write_all(b"\n")?;
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        let nanos = line.trim().parse().with_context(|| format!("no time: {line:?}"))?;
-        Ok(Duration::from_nanos(nanos))
-    }
-
-    fn stop(mut self) -> anyhow::Result<()> {
-        drop(self.input);
-        ensure!(self.child.wait()?.success(), "the bare insert failed");
-        Ok(())
+    async fn insert(&mut self, id: String) -> anyhow::Result<Duration> {
+        let insert = sqlx::query("INSERT INTO item (client_item_id, body) VALUES (?, ?)")
+            .bind(id)
+            .bind("x".repeat(TEXT_BYTES));
+        let watch = Stopwatch::start();
+        insert.execute(&mut self.0).await?;
+        Ok(watch.elapsed())
     }
 }

@@ -10,12 +10,15 @@ use serde_json::{Value, json};
 
 use super::bystander::{self, Bystander};
 use super::report::Report;
+use crate::codex_lines;
 use crate::daemon::{Daemon, pause};
 use crate::stopwatch::Stopwatch;
 
 /// Number of transcripts to grow, and of new ones.
 const GROWING: u64 = 400;
 const PER_DAY: u64 = 2_000;
+/// The time of every line.
+const TIME: &str = "2026-03-01T00:00:00.000Z";
 /// Pause between two writes.
 const WRITES_EVERY: Duration = Duration::from_millis(10);
 /// How long to time calls at rest: longer than the interval of listings.
@@ -86,8 +89,8 @@ fn behaving(thread: &Value) -> Vec<Bystander> {
 }
 
 fn path(home: &Path, number: u64) -> PathBuf {
-    let (day, thread) = (number / PER_DAY % 28 + 1, thread(number));
-    home.join(format!("sessions/2026/03/{day:02}/rollout-2026-03-{day:02}T00-00-00-{thread}.jsonl"))
+    let day = format!("2026-03-{:02}", number / PER_DAY % 28 + 1);
+    codex_lines::path(home, &day, &thread(number))
 }
 
 fn thread(number: u64) -> String {
@@ -96,17 +99,13 @@ fn thread(number: u64) -> String {
 
 /// Writes a session of a request and an answer; returns its bytes.
 fn write(home: &Path, number: u64) -> anyhow::Result<u64> {
-    let (path, thread) = (path(home, number), thread(number));
+    let path = path(home, number);
     let cwd = format!("/home/dev/project{}", number % 40);
-    let meta = json!({
-        "id": thread, "timestamp": "2026-03-01T00:00:00Z", "cwd": cwd, "originator": "codex_cli_rs",
-        "cli_version": "0.169.0", "source": "cli",
-    });
     let request = format!("Why does the importer of table {number} drop its last row?");
     let lines = [
-        line("session_meta", &meta),
-        message("user", "input_text", &request),
-        message("assistant", "output_text", "It stops one too soon; `read_rows` is mended."),
+        codex_lines::first(TIME, &thread(number), &cwd) + "\n",
+        message("user", &request),
+        message("assistant", "It stops one too soon; `read_rows` is mended."),
     ];
     let text = lines.concat();
     fs::create_dir_all(path.parent().context("a path without a folder")?)?;
@@ -116,16 +115,9 @@ fn write(home: &Path, number: u64) -> anyhow::Result<u64> {
 
 fn grow(path: &Path) -> anyhow::Result<()> {
     let mut file = fs::OpenOptions::new().append(true).open(path)?;
-    Ok(file.write_all(message("user", "input_text", "And the first one?").as_bytes())?)
+    Ok(file.write_all(message("user", "And the first one?").as_bytes())?)
 }
 
-fn message(role: &str, kind: &str, text: &str) -> String {
-    let content = json!([{ "type": kind, "text": text }]);
-    line("response_item", &json!({ "type": "message", "role": role, "content": content }))
-}
-
-fn line(kind: &str, payload: &Value) -> String {
-    format!(
-        "{{\"timestamp\":\"2026-03-01T00:00:00.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"
-    )
+fn message(role: &str, text: &str) -> String {
+    codex_lines::line(TIME, "response_item", &codex_lines::message(role, text)) + "\n"
 }

@@ -1,19 +1,17 @@
 //! Normalizing and estimating a history of a million tokens: the calls of a client before each request.
-//!
-//! Measured in this process without a daemon (only in a release build), and over the daemon's socket. The baseline is
-//! parsing the same JSON into values.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::ensure;
-use longhaul_core::context::estimate;
-use longhaul_core::context::normalize::{Options, normalize};
-use serde_json::Value;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::report::{Report, Times};
+use super::synth::{self, Length};
 use crate::daemon::Daemon;
 use crate::stopwatch::Stopwatch;
+
+const TOKENS: u64 = 1_000_000;
 
 /// Number of rounds; one takes some tens of milliseconds.
 const ROUNDS_MAX: usize = 100;
@@ -22,49 +20,12 @@ const WARM_UP: usize = 3;
 
 const AIM: &str = "p50 <= 50 ms";
 
-/// In this process: both passes over the items in memory.
-pub(super) fn measure(items: &[String], rounds: usize, report: &mut Report) -> anyhow::Result<()> {
-    let texts: Vec<&str> = items.iter().map(String::as_str).collect();
-    let history = format!("[{}]", texts.join(","));
-    let (mut parses, mut passes, mut tokens) = (Vec::new(), Vec::new(), 0);
-    // Alternating, so that other activity affects both alike.
-    for round in 0..WARM_UP + rounds.min(ROUNDS_MAX) {
-        let watch = Stopwatch::start();
-        let parsed: Value = serde_json::from_str(&history)?;
-        let parse = watch.elapsed();
-        ensure!(parsed.is_array(), "the history is no list");
-        drop(parsed);
-        let watch = Stopwatch::start();
-        let legal = normalize(&texts, &Options::default());
-        tokens = estimate::of_items(legal.items.iter().map(AsRef::as_ref)).total();
-        let pass = watch.elapsed();
-        ensure!(legal.changes.is_empty(), "the written history is not legal");
-        if round >= WARM_UP {
-            parses.push(parse);
-            passes.push(pass);
-        }
-    }
-    let (parses, passes) = (Times::of(parses), Times::of(passes));
-    let ratio = passes.percentile_us(50) / parses.percentile_us(50);
-    report.add(format!("parse of the same {} bytes", history.len()), parses.show(), "");
-    report.add(format!("normalize + estimate, {tokens} tokens"), passes.show(), AIM);
-    report.add("normalize + estimate against the parse", format!("{ratio:.2} x"), "");
-    Ok(())
-}
-
 /// Over the socket: `context/normalize`, then `context/estimate` of the same items.
-pub(super) fn measure_calls(
-    longhauld: &Path,
-    items: &[String],
-    rounds: usize,
-    report: &mut Report,
-) -> anyhow::Result<()> {
+pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> anyhow::Result<()> {
     let home = tempfile::tempdir()?;
     let daemon = Daemon::start(longhauld, home.path())?;
     let mut wire = daemon.connect()?;
-    let items: Vec<Value> =
-        items.iter().map(|item| serde_json::from_str(item)).collect::<Result<_, _>>()?;
-    let params = json!({ "items": items });
+    let params = json!({ "items": history()? });
     let requests =
         ["context/normalize", "context/estimate"].map(|name| wire.request(name, &params));
     let (mut times, mut answer) = ([Vec::new(), Vec::new(), Vec::new()], Vec::new());
@@ -91,4 +52,15 @@ pub(super) fn measure_calls(
     report.add("context/estimate of the same", estimates.show(), "");
     report.add("normalize + estimate over the socket", both.show(), AIM);
     daemon.stop()
+}
+
+/// The items of a generated history.
+fn history() -> anyhow::Result<Vec<Value>> {
+    let home = tempfile::tempdir()?;
+    let transcript = fs::read_to_string(synth::write(home.path(), 7, Length::Tokens(TOKENS))?)?;
+    let item = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).ok()?;
+        (line["type"] == "response_item").then(|| line["payload"].take())
+    };
+    Ok(transcript.lines().filter_map(item).collect())
 }

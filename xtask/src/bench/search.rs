@@ -5,11 +5,13 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
+use anyhow::Context as _;
 use longhaul_eval::Random;
 use serde_json::{Value, json};
 
 use super::report::{Report, Times};
 use super::synth::{self, Length};
+use crate::codex_lines;
 use crate::daemon::Daemon;
 use crate::stopwatch::Stopwatch;
 
@@ -118,40 +120,27 @@ fn ingest_one(daemon: &Daemon, home: &Path, number: u32) -> anyhow::Result<f64> 
 
 /// Writes threads of messages with a natural distribution of words; returns their bytes.
 fn write(home: &Path, items: u64) -> anyhow::Result<u64> {
-    let folder = home.join("sessions/2026/02/01");
-    fs::create_dir_all(&folder)?;
     let mut random = Random::new(0);
     let mut bytes = 0;
     for thread in 0..items.div_ceil(ITEMS_PER_THREAD) {
         let id = format!("019c1000-0000-7000-8000-{thread:012x}");
-        let path = folder.join(format!("rollout-2026-02-01T00-00-00-{id}.jsonl"));
+        let path = codex_lines::path(home, "2026-02-01", &id);
+        fs::create_dir_all(path.parent().context("a path without a folder")?)?;
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-        let mut line = |seconds: u64, kind: &str, payload: &Value| -> anyhow::Result<()> {
-            let (hour, minute, second) = (seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
-            let day = thread % 28 + 1;
-            let line = format!(
-                r#"{{"timestamp":"2026-02-{day:02}T{hour:02}:{minute:02}:{second:02}.000Z","type":"{kind}","payload":{payload}}}"#
-            );
+        let mut write = |line: &str| -> anyhow::Result<()> {
             bytes += line.len() as u64 + 1;
             Ok(writeln!(out, "{line}")?)
         };
+        let day = format!("2026-02-{:02}", thread % 28 + 1);
         let cwd = format!("/home/dev/project{}", thread % 10);
-        line(
-            0,
-            "session_meta",
-            &json!({ "id": id, "timestamp": "2026-02-01T00:00:00Z", "cwd": cwd, "source": "cli" }),
-        )?;
+        write(&codex_lines::first(&codex_lines::time(&day, 0), &id, &cwd))?;
         for item in 0..ITEMS_PER_THREAD.min(items - thread * ITEMS_PER_THREAD) {
             let words: Vec<String> =
                 (0..WORDS).map(|_| format!("w{}", rank(&mut random))).collect();
-            let text = format!("every {}", words.join(" "));
             let role = if item % 2 == 0 { "user" } else { "assistant" };
-            let content = json!([{ "type": "input_text", "text": text }]);
-            line(
-                item,
-                "response_item",
-                &json!({ "type": "message", "role": role, "content": content }),
-            )?;
+            let message = codex_lines::message(role, &format!("every {}", words.join(" ")));
+            let time = codex_lines::time(&day, item);
+            write(&codex_lines::line(&time, "response_item", &message))?;
         }
         out.flush()?;
     }

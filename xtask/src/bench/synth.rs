@@ -4,7 +4,10 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use serde_json::{Value, json};
+
+use crate::codex_lines;
 
 #[derive(Clone, Copy)]
 pub(super) enum Length {
@@ -16,10 +19,9 @@ pub(super) enum Length {
 
 /// Writes a session to a Codex home; returns its path.
 pub(super) fn write(codex_home: &Path, number: u32, length: Length) -> anyhow::Result<PathBuf> {
-    let folder = codex_home.join("sessions/2026/01/01");
-    fs::create_dir_all(&folder)?;
     let thread = format!("019b7000-0000-7000-8000-{number:012x}");
-    let path = folder.join(format!("rollout-2026-01-01T00-00-00-{thread}.jsonl"));
+    let path = codex_lines::path(codex_home, "2026-01-01", &thread);
+    fs::create_dir_all(path.parent().context("a path without a folder")?)?;
     let mut session = Session::new(File::create(&path)?);
     session.open(&thread)?;
     while !session.is_enough(length) {
@@ -52,12 +54,11 @@ impl Session {
 
     fn line(&mut self, kind: &str, payload: &Value) -> anyhow::Result<()> {
         let seconds = self.ordinal / 4;
-        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-        let day = seconds / 86_400 % 28 + 1;
+        let day = format!("2026-01-{:02}", seconds / 86_400 % 28 + 1);
         // In Codex's order; `json!` would sort the keys.
         let line = format!(
-            "{{\"timestamp\":\"2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.000Z\",\
-             \"ordinal\":{},\"type\":\"{kind}\",\"payload\":{}}}",
+            "{{\"timestamp\":\"{}\",\"ordinal\":{},\"type\":\"{kind}\",\"payload\":{}}}",
+            codex_lines::time(&day, seconds),
             self.ordinal,
             type_first(payload)
         );
@@ -85,7 +86,7 @@ impl Session {
         let turn = self.turns;
         let request =
             format!("Please make request {turn} work: the importer drops row {}.", turn * 7);
-        self.message("user", "input_text", &request)?;
+        self.line("response_item", &codex_lines::message("user", &request))?;
         let plan = json!({"plan": [
             {"step": format!("Reproduce {turn}"), "status": "completed"},
             {"step": format!("Fix module_{}", turn % 97), "status": "in_progress"},
@@ -100,16 +101,8 @@ impl Session {
         }
         self.patch(turn)?;
         self.line("event_msg", &json!({"type": "token_count", "info": null, "rate_limits": null}))?;
-        self.message(
-            "assistant",
-            "output_text",
-            &format!("Request {turn} works now; its tests pass."),
-        )
-    }
-
-    fn message(&mut self, role: &str, kind: &str, text: &str) -> anyhow::Result<()> {
-        let content = json!([{"type": kind, "text": text}]);
-        self.line("response_item", &json!({"type": "message", "role": role, "content": content}))
+        let answer = format!("Request {turn} works now; its tests pass.");
+        self.line("response_item", &codex_lines::message("assistant", &answer))
     }
 
     fn call(&mut self, name: &str, arguments: &Value, output: &str) -> anyhow::Result<()> {

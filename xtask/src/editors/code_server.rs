@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::{EditorOutcome, EditorsArgs};
+use super::EditorsArgs;
 use crate::process::{self, Deadline};
+use crate::suite::StepResult;
 use crate::{npm, place};
 
 /// VS Code 1.100, and the library that drives the browser.
@@ -21,17 +22,17 @@ const NODE_MAJOR_MIN: u32 = 20;
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(super) fn drive(options: &EditorsArgs) -> anyhow::Result<EditorOutcome> {
+pub(super) fn drive(options: &EditorsArgs) -> anyhow::Result<StepResult> {
     if !npm::is_installed() || node_major() < NODE_MAJOR_MIN {
-        return Ok(EditorOutcome::Skipped("npm or Node 20 is not installed"));
+        return Ok(StepResult::Skipped("npm or Node 20 is not installed"));
     }
     let Some(chromium) = browser() else {
-        return Ok(EditorOutcome::Skipped("chromium is not installed"));
+        return Ok(StepResult::Skipped("chromium is not installed"));
     };
     let temporary = tempfile::tempdir()?;
     let folder = options.code_server.as_deref().unwrap_or(temporary.path());
     if !install(folder)? || !super::install_packages()? {
-        return Ok(EditorOutcome::Skipped("the npm registry is unreachable"));
+        return Ok(StepResult::Skipped("the npm registry is unreachable"));
     }
     let binaries = place::build_debug()?;
     process::check(super::npm_in("clients")?.args(["run", "build", "--silent"]))?;
@@ -48,7 +49,7 @@ pub(super) fn drive(options: &EditorsArgs) -> anyhow::Result<EditorOutcome> {
         node.env("SHOTS", std::path::absolute(pictures)?);
     }
     process::check(&mut node)?;
-    Ok(EditorOutcome::Passed)
+    Ok(StepResult::Passed)
 }
 
 /// Installs the editor if missing; returns whether it is installed.
@@ -58,9 +59,8 @@ fn install(folder: &Path) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let deadline = Deadline::after(INSTALL_TIMEOUT);
-    let is_installed = |outcome| matches!(outcome, npm::NpmOutcome::Installed);
-    Ok(is_installed(npm::install(folder, &PACKAGES, deadline)?)
-        && is_installed(npm::install(&server, &SERVER_OPTIONS, deadline)?))
+    Ok(npm::install(folder, &PACKAGES, deadline)?
+        && npm::install(&server, &SERVER_OPTIONS, deadline)?)
 }
 
 /// The major version of Node; 0 if it is not installed.

@@ -21,6 +21,7 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
+use crate::codex_lines;
 use crate::daemon::Daemon;
 use crate::place;
 use crate::stopwatch::Stopwatch;
@@ -93,8 +94,6 @@ fn write(home: &Path, number: usize, sample: &Value) -> anyhow::Result<Conversat
         lines: BTreeMap::new(),
         questions: questions(sample),
     };
-    let folder = home.join("sessions/2023/01/01");
-    fs::create_dir_all(&folder)?;
     for session in 1.. {
         let Some(turns) = conversation[format!("session_{session}")].as_array() else {
             // Some data sets have dates of sessions that they omit.
@@ -104,33 +103,24 @@ fn write(home: &Path, number: usize, sample: &Value) -> anyhow::Result<Conversat
             break;
         };
         let thread = format!("019cadd3-{number:04x}-7000-8000-{session:012x}");
-        let stamp =
+        let time =
             format!("2023-{:02}-{:02}T09:00:00.000Z", 1 + session / 28 % 12, 1 + session % 28);
-        let line = |kind: &str, payload: Value| {
-            json!({ "timestamp": stamp, "type": kind, "payload": payload }).to_string()
-        };
-        let meta = json!({ "id": thread, "timestamp": stamp, "cwd": read.cwd, "source": "cli" });
-        let mut lines = vec![line("session_meta", meta)];
+        let mut lines = vec![codex_lines::first(&time, &thread, &read.cwd)];
         for turn in turns {
             let words = turn["text"].as_str().unwrap_or_default();
             let speaker = turn["speaker"].as_str().unwrap_or_default();
             let caption = turn["blip_caption"].as_str().map(|seen| format!(" [{seen}]"));
             let text = format!("{speaker}: {words}{}", caption.unwrap_or_default());
-            let (role, kind) = match speaker == first {
-                true => ("user", "input_text"),
-                false => ("assistant", "output_text"),
-            };
-            let content = json!([{ "type": kind, "text": text }]);
+            let role = if speaker == first { "user" } else { "assistant" };
             if let Some(name) = turn["dia_id"].as_str() {
                 read.lines.insert(name.to_owned(), (thread.clone(), lines.len() as u64));
             }
-            lines.push(line(
-                "response_item",
-                json!({ "type": "message", "role": role, "content": content }),
-            ));
+            let message = codex_lines::message(role, &text);
+            lines.push(codex_lines::line(&time, "response_item", &message));
         }
-        let name = format!("rollout-2023-01-01T00-00-00-{thread}.jsonl");
-        fs::write(folder.join(name), lines.join("\n") + "\n")?;
+        let path = codex_lines::path(home, "2023-01-01", &thread);
+        fs::create_dir_all(path.parent().context("a path without a folder")?)?;
+        fs::write(path, lines.join("\n") + "\n")?;
         read.threads.insert(session, thread);
     }
     ensure!(!read.threads.is_empty(), "sample {number} has no session_1 in its conversation");

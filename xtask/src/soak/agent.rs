@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use anyhow::Context as _;
+
 use super::Day;
 use super::chance::Chance;
 use super::lines::{Heading, Program};
+use crate::codex_lines;
 use crate::daemon::pause;
 
 /// Maximum transcripts per agent; the oldest are deleted, as by Claude Code.
@@ -138,18 +141,16 @@ impl<'a> Agent<'a> {
     fn begin(&mut self, base: Option<(String, usize, u64)>) -> anyhow::Result<Transcript> {
         self.begun += 1;
         let thread = format!("019b{:04x}-{:04x}-7000-8000-000000000001", self.number, self.begun);
-        let folder = match self.program {
-            Program::Codex => self.day.codex_home.join("sessions/2026/03/02"),
-            Program::Claude => self.day.claude_home.join("projects/-home-dev-importer"),
+        let path = match self.program {
+            Program::Codex => codex_lines::path(&self.day.codex_home, "2026-03-02", &thread),
+            Program::Claude => {
+                let folder = self.day.claude_home.join("projects/-home-dev-importer");
+                folder.join(format!("{thread}.jsonl"))
+            }
         };
-        fs::create_dir_all(&folder)?;
-        let name = match self.program {
-            Program::Codex => format!("rollout-2026-03-02T09-00-00-{thread}.jsonl"),
-            Program::Claude => format!("{thread}.jsonl"),
-        };
+        fs::create_dir_all(path.parent().context("a path without a folder")?)?;
         let heading =
             Heading { program: self.program, thread, base, second: 9 * 3_600, written: 0 };
-        let path = folder.join(name);
         let mut begun = Transcript { heading, path, ends: Vec::new(), is_base: false };
         if let Some(line) = begun.heading.first() {
             self.append(&mut begun, &line)?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::chance::Chance;
+use crate::codex_lines;
 
 /// The sessions' working folder. It does not exist, since a soak does not test files on disk.
 const FOLDER: &str = "/home/dev/importer";
@@ -29,8 +30,7 @@ pub(super) struct Heading {
 
 impl Heading {
     fn time(&self) -> String {
-        let (hour, minute) = (self.second / 3_600 % 24, self.second / 60 % 60);
-        format!("2026-03-02T{hour:02}:{minute:02}:{:02}.000Z", self.second % 60)
+        codex_lines::time("2026-03-02", self.second)
     }
 
     /// The first line of a file; Claude Code writes none.
@@ -76,14 +76,7 @@ impl Heading {
 
     fn message(&mut self, role: &str, text: &str) -> String {
         match (self.program, role) {
-            (Program::Codex, _) => {
-                let kind = if role == "user" { "input_text" } else { "output_text" };
-                let content = json!([{"type": kind, "text": text}]);
-                self.codex(
-                    "response_item",
-                    &json!({"type": "message", "role": role, "content": content}),
-                )
-            }
+            (Program::Codex, _) => self.codex("response_item", &codex_lines::message(role, text)),
             (Program::Claude, "user") => {
                 self.claude("user", &json!({"message": {"role": role, "content": text}}))
             }
@@ -176,7 +169,7 @@ impl Heading {
 
     fn codex(&mut self, kind: &str, payload: &Value) -> String {
         self.written += 1;
-        json!({"timestamp": self.time(), "type": kind, "payload": payload}).to_string()
+        codex_lines::line(&self.time(), kind, payload)
     }
 
     fn claude(&mut self, kind: &str, more: &Value) -> String {

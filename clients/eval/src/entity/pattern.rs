@@ -1,5 +1,5 @@
-//! The reference extractor: one alternation, leftmost first, so that a name inside a path or a
-//! URL is not counted a second time.
+//! The pattern of names: one alternation, leftmost first, so that a name inside a path or a URL is not counted a second
+//! time.
 
 use regex::Regex;
 
@@ -34,13 +34,13 @@ const FOLDERS: [&str; 24] = [
 ];
 
 #[derive(Debug)]
-pub struct PatternExtractor {
+pub(super) struct NamePattern {
     alternation: Regex,
     extension: Regex,
 }
 
-impl PatternExtractor {
-    pub fn new() -> Result<Self, regex::Error> {
+impl NamePattern {
+    pub(super) fn new() -> Result<Self, regex::Error> {
         Ok(Self { alternation: Regex::new(ALTERNATION)?, extension: Regex::new(EXTENSIONS)? })
     }
 

@@ -1,8 +1,8 @@
 use super::*;
 
-fn found(kind: ExtractorKind, text: &str) -> Vec<String> {
+fn found(text: &str) -> Vec<String> {
     let transcript = Transcript { cwds: vec!["/home/u/proj".to_owned()], ..Transcript::default() };
-    let extractor = Extractor::new(kind).expect("patterns compile");
+    let extractor = Extractor::new().expect("patterns compile");
     let mut all = Vec::new();
     extractor.extract(text, &transcript, &mut |entity| {
         all.push(format!("{} {}", entity.kind.into_str(), entity.text));
@@ -10,15 +10,12 @@ fn found(kind: ExtractorKind, text: &str) -> Vec<String> {
     all
 }
 
-/// Both extractors must agree on plain cases.
 fn check(text: &str, expected: &[&str]) {
-    for kind in ExtractorKind::ALL {
-        assert_eq!(found(kind, text), expected, "{} on {text:?}", kind.into_str());
-    }
+    assert_eq!(found(text), expected, "{text:?}");
 }
 
 #[test]
-fn plain_names_are_found_by_both() {
+fn plain_names_are_found() {
     check("open src/main.rs now", &["path src/main.rs"]);
     check("open ./src/main.rs", &["path src/main.rs"]);
     check("/home/u/proj/src/main.rs", &["path src/main.rs"]);

@@ -2,7 +2,6 @@
 
 use crate::claims::{ClaimReader, ExitCodes};
 use crate::cut::Cut;
-use crate::entity::ExtractorKind;
 use crate::fact::{Fact, Words, holds};
 use crate::gold::Gold;
 use crate::report::{CutScore, Miss, ScoreKey};
@@ -12,8 +11,7 @@ use crate::words::{SpokenText, WordKind};
 pub(super) struct Question<'a> {
     pub(super) repository: &'a str,
     pub(super) cut: Cut<'a>,
-    /// By extractor, in the order of [`ExtractorKind::ALL`].
-    pub(super) gold: [Vec<Gold>; 2],
+    pub(super) gold: Vec<Gold>,
     pub(super) facts: Vec<Fact>,
     pub(super) codes: ExitCodes,
     pub(super) spoken_text: SpokenText,
@@ -25,13 +23,11 @@ impl Question<'_> {
         let view = View::new(text);
         let mut score = CutScore::default();
         let mut misses = Vec::new();
-        for (extractor, gold) in ExtractorKind::ALL.into_iter().zip(&self.gold) {
-            for gold in gold {
-                let is_kept = view.names(&gold.entity);
-                score.name(extractor, gold, is_kept);
-                if !is_kept {
-                    misses.push(Miss::name(&self.cut, budget, extractor, gold));
-                }
+        for gold in &self.gold {
+            let is_kept = view.names(&gold.entity);
+            score.name(gold, is_kept);
+            if !is_kept {
+                misses.push(Miss::name(&self.cut, budget, gold));
             }
         }
         for fact in &self.facts {

@@ -23,17 +23,6 @@ impl StopList {
         self.0.contains(&name.fingerprint())
     }
 
-    /// Names in more than half of at least three repositories.
-    pub(crate) fn of_repositories(repositories: &[HashSet<u64>]) -> Self {
-        const REPOSITORIES_MIN: usize = 3;
-        let mut holders: HashMap<u64, usize> = HashMap::new();
-        for name in repositories.iter().flatten() {
-            *holders.entry(*name).or_default() += 1;
-        }
-        let is_common = |count: usize| count >= REPOSITORIES_MIN && count * 2 > repositories.len();
-        Self(holders.into_iter().filter(|(_, n)| is_common(*n)).map(|(name, _)| name).collect())
-    }
-
     fn of(names: &[HashSet<u64>]) -> Self {
         if names.len() < STOP_SESSIONS_MIN {
             return Self::default();
@@ -56,7 +45,7 @@ pub(super) struct Survey {
 impl Survey {
     pub(super) fn of(
         corpus: &(impl Corpus + ?Sized),
-        extractors: &[Extractor],
+        extractor: &Extractor,
         report: &mut ReportBuilder,
     ) -> Self {
         let mut identities = Vec::new();
@@ -71,11 +60,8 @@ impl Survey {
             };
             let transcript = Transcript::parse(&session.bytes);
             identities.push(Identity::new(number, &transcript));
-            let names = names.entry(number).or_default();
-            for extractor in extractors {
-                let index = Index::new(&transcript, extractor);
-                names.extend(index.entities().map(Entity::fingerprint));
-            }
+            let index = Index::new(&transcript, extractor);
+            names.insert(number, index.entities().map(Entity::fingerprint).collect());
         }
         let sessions = distinct(&identities);
         report.distinct(identities.len(), sessions.len());

@@ -101,8 +101,8 @@ fn beside<'a, T>(
     let mut found = Vec::new();
     for line in view.lines() {
         for (at, end) in subject.mentions(line) {
-            let before = &line[floor(line, at.saturating_sub(BESIDE_BYTES))..at];
-            let after = &line[end..ceil(line, end + BESIDE_BYTES)];
+            let before = &line[line.floor_char_boundary(at.saturating_sub(BESIDE_BYTES))..at];
+            let after = &line[end..line.ceil_char_boundary(end + BESIDE_BYTES)];
             found.extend(read(Side::Before(before)));
             found.extend(read(Side::After(after)));
         }
@@ -201,25 +201,5 @@ fn nearest_status(side: Side<'_>, words: &Words) -> Option<Status> {
 
 /// The first `bytes` bytes, at a character boundary, without trailing space.
 fn clip(text: &str, bytes: usize) -> &str {
-    text[..floor(text, bytes)].trim_end()
-}
-
-fn floor(text: &str, mut at: usize) -> usize {
-    if at >= text.len() {
-        return text.len();
-    }
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    if at >= text.len() {
-        return text.len();
-    }
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
+    text[..text.floor_char_boundary(bytes)].trim_end()
 }

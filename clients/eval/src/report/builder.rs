@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Comparison, Measure, Miss, Report, SessionRow};
-use crate::entity::{Entity, EntityKind, ExtractorKind};
+use crate::entity::{Entity, EntityKind};
 use crate::evaluate::Options;
 use crate::fact::{Fact, FactKind};
 use crate::gold::Gold;
 use crate::random::Random;
 use crate::tally::{Tally, mean};
-use crate::transcript::Origin;
 use crate::words::WordKind;
 
 /// Maximum entries of the report's lists; further ones are only counted.
@@ -26,14 +25,14 @@ const BOOTSTRAP_DRAWS: usize = 1000;
 /// The score of one view at one cut.
 #[derive(Debug, Default, Clone)]
 pub struct CutScore {
-    names: BTreeMap<(ExtractorKind, EntityKind, &'static str, Origin), Tally>,
+    names: BTreeMap<(EntityKind, &'static str), Tally>,
     facts: BTreeMap<FactKind, Tally>,
     words: BTreeMap<WordKind, Tally>,
 }
 
 impl CutScore {
-    pub fn name(&mut self, extractor: ExtractorKind, gold: &Gold, is_kept: bool) {
-        let key = (extractor, gold.entity.kind, bucket(gold.distance), gold.origin);
+    pub fn name(&mut self, gold: &Gold, is_kept: bool) {
+        let key = (gold.entity.kind, bucket(gold.distance));
         self.names.entry(key).or_default().note(is_kept);
     }
 
@@ -57,8 +56,8 @@ impl CutScore {
         }
     }
 
-    fn frr(&self, extractor: ExtractorKind) -> Tally {
-        sum(self.names.iter().filter(|(key, _)| key.0 == extractor).map(|(_, tally)| *tally))
+    fn frr(&self) -> Tally {
+        sum(self.names.values().copied())
     }
 
     fn said(&self, kind: WordKind) -> Tally {
@@ -69,16 +68,10 @@ impl CutScore {
         sum(self.facts.values().copied())
     }
 
-    fn names_by<K: Ord>(
-        &self,
-        extractor: ExtractorKind,
-        key: impl Fn(EntityKind, &'static str, Origin) -> K,
-    ) -> BTreeMap<K, Tally> {
+    fn names_by<K: Ord>(&self, key: impl Fn(EntityKind, &'static str) -> K) -> BTreeMap<K, Tally> {
         let mut by: BTreeMap<K, Tally> = BTreeMap::new();
-        for ((found_by, kind, bucket, origin), tally) in &self.names {
-            if *found_by == extractor {
-                by.entry(key(*kind, bucket, *origin)).or_default().add(*tally);
-            }
+        for ((kind, bucket), tally) in &self.names {
+            by.entry(key(*kind, bucket)).or_default().add(*tally);
         }
         by
     }
@@ -122,7 +115,7 @@ impl ReportBuilder {
         self.report.corpus.distinct = distinct;
     }
 
-    /// Excluded names of a session (reference extractor).
+    /// Excluded names of a session.
     pub fn stop_names<'a>(&mut self, names: impl Iterator<Item = &'a Entity>) {
         self.stop_names.extend(names.map(|name| name.text.clone()));
     }
@@ -137,8 +130,6 @@ impl ReportBuilder {
         let summary = &mut self.report.gold;
         for gold in gold {
             *summary.by_kind.entry(gold.entity.kind).or_default() += 1;
-            *summary.by_origin.entry(gold.origin).or_default() += 1;
-            *summary.by_last_seen.entry(gold.last_seen.role).or_default() += 1;
         }
         for fact in facts {
             *summary.facts.entry(fact.kind()).or_default() += 1;
@@ -194,9 +185,9 @@ impl ReportBuilder {
             session: key.session.to_owned(),
             repository: key.repository.to_owned(),
             tokens: key.budget_tokens,
-            summary_frr: summary.frr(ExtractorKind::Regex),
+            summary_frr: summary.frr(),
             summary_bfr: summary.bfr(),
-            view_frr: view.frr(ExtractorKind::Regex),
+            view_frr: view.frr(),
             view_bfr: view.bfr(),
             summary_relied: summary.said(WordKind::ReliedOn),
             view_relied: view.said(WordKind::ReliedOn),
@@ -207,9 +198,7 @@ impl ReportBuilder {
         for view in &self.order {
             for budget in &options.budgets {
                 let Some(sessions) = self.scores.get(&(*view, *budget)) else { continue };
-                for extractor in ExtractorKind::ALL {
-                    self.report.measures.push(measure(view, *budget, extractor, sessions));
-                }
+                self.report.measures.push(measure(view, *budget, sessions));
                 self.report.rows.extend(rows(view, *budget, sessions));
             }
         }
@@ -231,7 +220,6 @@ impl ReportBuilder {
 fn measure(
     view: &str,
     budget_tokens: u64,
-    extractor: ExtractorKind,
     sessions: &BTreeMap<SessionKey, SessionScore>,
 ) -> Measure {
     let mut total = CutScore::default();
@@ -239,27 +227,25 @@ fn measure(
     let (mut frr_rows, mut bfr_rows) = (Vec::new(), Vec::new());
     for ((repository, _), session) in sessions {
         total.add(&session.score);
-        let frr = session.score.frr(extractor);
+        let frr = session.score.frr();
         by_repository.entry(repository).or_default().add(frr);
         frr_rows.extend(frr.percent());
         bfr_rows.extend(session.score.bfr().percent());
     }
-    let frr = total.frr(extractor).percent().unwrap_or(NOTHING_ASKED);
+    let frr = total.frr().percent().unwrap_or(NOTHING_ASKED);
     let bfr = total.bfr().percent().unwrap_or(NOTHING_ASKED);
     let repositories: Vec<Tally> = by_repository.into_values().collect();
     Measure {
         view: view.to_owned(),
         budget_tokens,
-        extractor,
         frr,
         frr_per_session: mean(&frr_rows).unwrap_or(NOTHING_ASKED),
         frr_interval: interval(&repositories),
         bfr,
         bfr_per_session: mean(&bfr_rows).unwrap_or(NOTHING_ASKED),
         score: frr.min(bfr),
-        by_kind: total.names_by(extractor, |kind, _, _| kind),
-        by_distance: total.names_by(extractor, |_, bucket, _| bucket),
-        by_origin: total.names_by(extractor, |_, _, origin| origin),
+        by_kind: total.names_by(|kind, _| kind),
+        by_distance: total.names_by(|_, bucket| bucket),
         facts: total.facts,
         words: total.words,
     }
@@ -276,7 +262,7 @@ fn rows<'a>(
         view: view.to_owned(),
         budget_tokens,
         cuts: score.cuts,
-        frr: score.score.frr(ExtractorKind::Regex),
+        frr: score.score.frr(),
         bfr: score.score.bfr(),
     })
 }

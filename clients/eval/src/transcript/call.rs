@@ -11,35 +11,13 @@ pub struct Call {
     pub call_id: String,
     pub name: String,
     /// Every argument value as text.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<String>,
     /// The shell command, without the shell that runs it.
     pub command: Option<String>,
     /// What the call does to files by `apply_patch`.
     pub patches: Vec<PatchOp>,
     /// The plan, if the call sets one.
     pub plan: Option<Vec<PlanStep>>,
-}
-
-/// One argument value and the role it plays.
-#[derive(Debug, Clone)]
-pub struct Argument {
-    pub origin: Origin,
-    pub text: String,
-}
-
-/// The role an argument value plays in its call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// The path in a patch header.
-    PatchPath,
-    /// The rest of a patch.
-    PatchBody,
-    /// A shell command of one line.
-    Command,
-    /// A shell command of several lines: a script, a here-document.
-    Script,
-    Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +83,7 @@ impl Call {
         } else {
             match nested_command(text) {
                 Some(command) => self.add_command(&command),
-                None => self.add_argument(Origin::Script, text),
+                None => self.add_argument(text),
             }
         }
     }
@@ -117,29 +95,28 @@ impl Call {
             self.add_patch(command);
             return;
         }
-        let origin = if command.trim().contains('\n') { Origin::Script } else { Origin::Command };
-        self.add_argument(origin, command);
+        self.add_argument(command);
         self.command = Some(command.trim().to_owned());
     }
 
     fn add_patch(&mut self, text: &str) {
         self.patches = patch::sections(text);
         for op in self.patches.clone() {
-            self.add_argument(Origin::PatchPath, &op.path);
+            self.add_argument(&op.path);
         }
         // Text of a here-document around the envelope belongs to the shell.
         let from = text.find("*** Begin Patch").unwrap_or(0);
         let envelope = text[from..].lines().take_while(|line| !line.starts_with("*** End Patch"));
         let body: Vec<&str> = envelope.filter(|line| !line.starts_with("*** ")).collect();
-        self.add_argument(Origin::PatchBody, &body.join("\n"));
+        self.add_argument(&body.join("\n"));
     }
 
     /// Strings anywhere in the value, and whole numbers that name something (`session_id`).
     fn add_values(&mut self, key: &str, value: &Value) {
         match value {
-            Value::String(text) => self.add_argument(Origin::Value, text),
+            Value::String(text) => self.add_argument(text),
             Value::Number(number) if key.ends_with("id") || key.ends_with("number") => {
-                self.add_argument(Origin::Value, &format!("#{number}"));
+                self.add_argument(&format!("#{number}"));
             }
             Value::Array(items) => items.iter().for_each(|item| self.add_values(key, item)),
             Value::Object(object) => {
@@ -149,9 +126,9 @@ impl Call {
         }
     }
 
-    fn add_argument(&mut self, origin: Origin, text: &str) {
+    pub(super) fn add_argument(&mut self, text: &str) {
         if !text.trim().is_empty() {
-            self.arguments.push(Argument { origin, text: text.to_owned() });
+            self.arguments.push(text.to_owned());
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::call::{Argument, Origin, PlanState, PlanStep};
+use super::call::{PlanState, PlanStep};
 use super::patch::{PatchAction, PatchOp};
 use super::{Call, Output, REFUSED, StepKind, Summary, Transcript, string};
 use crate::drive::on_drive;
@@ -174,17 +174,15 @@ fn call(block: &Value) -> Call {
         ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", Some(path)) => {
             let is_whole = call.name == "Write";
             let action = if is_whole { PatchAction::Create } else { PatchAction::Edit };
-            push(&mut call, Origin::PatchPath, &path);
+            call.add_argument(&path);
             let mut body = String::new();
             bodies(input, &mut body);
-            push(&mut call, Origin::PatchBody, &body);
+            call.add_argument(&body);
             call.patches.push(PatchOp { path, action });
         }
         ("Bash" | "PowerShell", _) => {
             let command = on_drive(string(input, "command").trim());
-            let is_script = command.contains('\n');
-            let origin = if is_script { Origin::Script } else { Origin::Command };
-            push(&mut call, origin, &command);
+            call.add_argument(&command);
             call.command = Some(command);
         }
         ("TodoWrite", _) => {
@@ -221,16 +219,10 @@ fn values(call: &mut Call, key: &str, value: &Value) {
     match value {
         // A description is for the person; modes are the tool's own words.
         Value::String(_) if matches!(key, "description" | "output_mode" | "model") => {}
-        Value::String(text) => push(call, Origin::Value, &on_drive(text)),
+        Value::String(text) => call.add_argument(&on_drive(text)),
         Value::Array(items) => items.iter().for_each(|item| values(call, key, item)),
         Value::Object(fields) => fields.iter().for_each(|(key, item)| values(call, key, item)),
         _ => {}
-    }
-}
-
-fn push(call: &mut Call, origin: Origin, text: &str) {
-    if !text.trim().is_empty() {
-        call.arguments.push(Argument { origin, text: text.to_owned() });
     }
 }
 

@@ -88,7 +88,7 @@ fn quoted_patch_changes_nothing() {
 fn argument_names_and_small_numbers_are_not_kept() {
     let call =
         call("write_stdin", &json!({"session_id": 72650, "yield_time_ms": 1000, "chars": "yes"}));
-    let mut texts: Vec<&str> = call.arguments.iter().map(|value| value.text.as_str()).collect();
+    let mut texts: Vec<&str> = call.arguments.iter().map(String::as_str).collect();
     texts.sort_unstable();
     assert_eq!(texts, ["#72650", "yes"]);
 }

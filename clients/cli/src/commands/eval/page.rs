@@ -1,6 +1,6 @@
 //! The printed report: every view at every budget, then what ours keeps by kind.
 
-use longhaul_eval::{Baseline, ExtractorKind, KeptRow, Measure, Report, Tally, VIEW_NAME};
+use longhaul_eval::{Baseline, KeptRow, Measure, Report, Tally, VIEW_NAME};
 use serde::Serialize;
 
 use crate::session::Page;
@@ -77,7 +77,7 @@ fn views(report: &Report, style: &Style) -> String {
     let row = |name: &str| {
         let mut row = vec![name.to_owned()];
         for budget in &budgets {
-            let measure = report.measure(name, *budget, ExtractorKind::Regex);
+            let measure = report.measure(name, *budget);
             let figure = |of: fn(&Measure) -> f64| {
                 measure.map_or_else(|| "-".to_owned(), |measure| format!("{:.1}", of(measure)))
             };
@@ -143,7 +143,9 @@ mod tests {
         let text = page(&[session()]).text(&plain());
         assert!(text.starts_with("measured 1 of 1 session in 1 repository"));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        for part in ["oracle", "identifier bag", "names: path", "facts: last request"] {
+        for part in
+            ["oracle", "identifier bag", "names: path", "facts: last request", "words: last report"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -4,7 +4,7 @@
 //! together with the result of the compaction before it. The last view of both is scored.
 
 use longhaul_client::Client;
-use longhaul_eval::{Cut, ExtractorKind, Measure, Options, Report, VIEW_NAME, evaluate};
+use longhaul_eval::{Cut, Options, Report, VIEW_NAME, evaluate};
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
 use longhaul_protocol::history::{HistoryGet, HistoryGetParams};
 use serde::Serialize;
@@ -93,14 +93,6 @@ async fn history(client: &Client, thread_id: String) -> Result<Vec<Value>, Strin
     }
 }
 
-fn own(report: &Report, budget: u64) -> Option<&Measure> {
-    report.measures.iter().find(|measure| {
-        measure.view == VIEW_NAME
-            && measure.budget_tokens == budget
-            && measure.extractor == ExtractorKind::ALL[0]
-    })
-}
-
 impl Page for Decay {
     fn text(&self, style: &Style) -> String {
         let corpus = &self.once.corpus;
@@ -110,15 +102,13 @@ impl Page for Decay {
             counted(corpus.scored as u64, "session"),
             self.compactions,
         );
-        let mut budgets: Vec<u64> = self.once.measures.iter().map(|m| m.budget_tokens).collect();
-        budgets.sort_unstable();
-        budgets.dedup();
-        let rows = budgets.iter().filter_map(|budget| {
-            let (once, later) = (own(&self.once, *budget)?, own(&self.successive, *budget)?);
+        let rows = self.once.budgets().into_iter().filter_map(|budget| {
+            let once = self.once.measure(VIEW_NAME, budget)?;
+            let later = self.successive.measure(VIEW_NAME, budget)?;
             let pair =
                 |one: f64, two: f64| [format!("{one:.1}"), format!("{two:.1}"), kept(one, two)];
             let (frr, bfr) = (pair(once.frr, later.frr), pair(once.bfr, later.bfr));
-            Some([vec![count(*budget)], frr.to_vec(), bfr.to_vec()].concat())
+            Some([vec![count(budget)], frr.to_vec(), bfr.to_vec()].concat())
         });
         let header = [">tokens", ">FRR once", ">after", ">kept", ">BFR once", ">after", ">kept"];
         let failed = match self.successive.corpus.failed_view_count {

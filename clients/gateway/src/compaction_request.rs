@@ -1,11 +1,12 @@
-//! Whether a request asks for a compaction, of which thread, and in which form to answer.
+//! Whether a request asks for a compaction, of which thread, and in which form to answer; and whether it is one in the
+//! middle of a turn, before which the policy may want a compaction.
 
 use hyper::header::HeaderMap;
 use longhaul_protocol::compaction::{Phase, Trigger};
 use serde::Deserialize;
 
+use crate::fingerprint::Fingerprint;
 use crate::request::{InputItem, ResponsesRequest};
-use crate::tail::Fingerprint;
 
 /// Codex's description of the turn a request belongs to, since 0.130.
 const METADATA_HEADER: &str = "x-codex-turn-metadata";
@@ -29,7 +30,7 @@ pub(crate) enum Form {
 
 /// A request for a compaction.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct CompactionRequest {
     pub(crate) form: Form,
     pub(crate) thread_id: String,
     pub(crate) trigger: Trigger,
@@ -40,9 +41,9 @@ pub(crate) struct Asked {
 
 /// A request in the middle of a turn: tools have ended, and the model goes on.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct MidTurn {
+pub(crate) struct MidTurnRequest {
     pub(crate) thread_id: String,
-    /// As in [`Asked`].
+    /// As in [`CompactionRequest`].
     pub(crate) newest: Fingerprint,
 }
 
@@ -64,7 +65,7 @@ struct CompactionMetadata {
     phase: String,
 }
 
-impl Asked {
+impl CompactionRequest {
     /// `None` for any other request, and for one without a thread id.
     pub(crate) fn of(
         headers: &HeaderMap,
@@ -97,7 +98,7 @@ impl Asked {
     }
 }
 
-impl MidTurn {
+impl MidTurnRequest {
     /// `None` for any other request, for that of a sub-agent, and for a version of Codex that does not say what it sends.
     pub(crate) fn of(headers: &HeaderMap, request: &ResponsesRequest<'_>) -> Option<Self> {
         let metadata = metadata(headers);
@@ -148,7 +149,10 @@ mod tests {
     const THREAD: &str = "01a1fb89-d149-7880-b4c7-a406f611a53c";
     const SESSION: &str = "01a1fb89-d149-7880-b4c7-a406f611a000";
 
-    fn asked(headers: &[(&'static str, &str)], last: &serde_json::Value) -> Option<Asked> {
+    fn asked(
+        headers: &[(&'static str, &str)],
+        last: &serde_json::Value,
+    ) -> Option<CompactionRequest> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
@@ -157,7 +161,7 @@ mod tests {
         let body = json!({ "input": input, "stream": true, "prompt_cache_key": SESSION });
         let body = body.to_string();
         let prompts = ["Sum it up.\n".to_owned()];
-        Asked::of(&map, &ResponsesRequest::read(body.as_bytes()).unwrap(), &prompts)
+        CompactionRequest::of(&map, &ResponsesRequest::read(body.as_bytes()).unwrap(), &prompts)
     }
 
     fn says(text: &str) -> serde_json::Value {
@@ -211,7 +215,7 @@ mod tests {
             let value = HeaderValue::from_str(&metadata.to_string()).unwrap();
             let headers = HeaderMap::from_iter([(METADATA_HEADER.parse().unwrap(), value)]);
             let body = json!({ "input": [last], "stream": true }).to_string();
-            MidTurn::of(&headers, &ResponsesRequest::read(body.as_bytes()).unwrap())
+            MidTurnRequest::of(&headers, &ResponsesRequest::read(body.as_bytes()).unwrap())
         };
         let turn =
             |name: &str| json!({ "request_kind": "turn", "thread_id": THREAD, "agent_name": name });

@@ -60,7 +60,7 @@ pub(super) struct Effect {
     pub deleted_on: Option<String>,
     /// A command wrote to the file since; its new content is unknown.
     pub is_outdated: bool,
-    /// Functions, types and headings that edits added, newest last.
+    /// Functions, types and headings that edits added, in the order in which they were first seen.
     pub names: Vec<String>,
     /// The same that edits removed, if none added them before.
     pub removed: Vec<String>,

@@ -1,10 +1,13 @@
-//! A bounded list of names that a file declares, newest last.
+//! A bounded list of names that a file declares, in the order in which they were first seen.
 
 /// Maximum names of a file to keep.
 const NAMES_MAX: usize = 24;
 
+/// Adds a name; one that is known keeps its place, since an outline names the parts before they are written.
 pub(super) fn push_name(names: &mut Vec<String>, name: &str) {
-    names.retain(|known| known != name);
+    if names.iter().any(|known| known == name) {
+        return;
+    }
     if names.len() >= NAMES_MAX {
         names.remove(least_of(names));
     }
@@ -47,6 +50,7 @@ mod tests {
         for title in ["Overview", "Sources", "Part 1", "Part 2", "Part 3", "Part 4"] {
             push_name(&mut names, title);
         }
+        push_name(&mut names, "Part 1");
         for section in 0..40 {
             push_name(&mut names, &format!("Section 1.{section}"));
         }

@@ -239,6 +239,7 @@ static ERROR_MARKS: Phrases = Phrases::new(&[
     "invalid value ",
     "unknown ",
     "unrecognized ",
+    "conflict ",
     "could not ",
     "✗",
 ]);

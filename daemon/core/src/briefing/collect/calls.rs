@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use super::super::{lines, warnings};
 use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome};
 use crate::bounded::push_bounded;
+use crate::rollout::shell;
 use crate::text;
 
 /// Maximum bytes of one of the latest calls to read, and to keep of its beginning and end: the last command of a
@@ -88,7 +89,7 @@ impl Briefing {
         folder: Option<&str>,
     ) {
         // Output of git has its own section.
-        if !what.contains("git ") {
+        if !what.contains("git ") || !only_git_prints(what) {
             self.push_output((seq, false), what, printed, folder);
         }
     }
@@ -163,6 +164,16 @@ impl Briefing {
         let index = quiet.filter(|_| warnings <= WARNING_OUTPUTS_MAX).unwrap_or_default();
         self.outputs.remove(index);
     }
+}
+
+/// Whether nothing prints but git, filters of its output, and words that stand between.
+fn only_git_prints(script: &str) -> bool {
+    const SILENT: [&str; 7] = ["git", "cd", "set", "export", "true", "rm", "mkdir"];
+    shell::commands(script).iter().all(|command| match command.words.first().map(String::as_str) {
+        Some("echo" | "printf") => !command.words.iter().any(|word| word.contains('$')),
+        Some(program) => command.is_piped || SILENT.contains(&program),
+        None => true,
+    })
 }
 
 /// An answer whose value is a JSON string, with that string as it reads.

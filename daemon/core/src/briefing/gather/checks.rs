@@ -10,6 +10,9 @@ use super::{Builder, first_of};
 const MENDED_STRENGTH: u16 = 35;
 const REPLACED_STRENGTH: u16 = 80;
 
+/// Strength of the newest failure of the current turn.
+const NEWEST_STRENGTH: u16 = 250;
+
 impl Builder<'_> {
     pub(super) fn commands(&mut self) {
         let now = self.briefing.turn();
@@ -30,6 +33,8 @@ impl Builder<'_> {
         }
         // A check is listed under CHECKS with its latest outcome.
         let is_check = |seq: u64| commands.checks.iter().any(|check| check.seq == seq);
+        let newest = commands.failures.iter().filter(|failure| failure.turn == now);
+        let newest = newest.map(|failure| failure.seq).max();
         for failure in commands.failures.iter().filter(|failure| !is_check(failure.seq)) {
             let place = if failure.needs_no_sandbox { ", outside the sandbox" } else { "" };
             let repair = match (&failure.repair, failure.program.as_str()) {
@@ -65,6 +70,8 @@ impl Builder<'_> {
                         REPLACED_STRENGTH
                     }
                 }
+                // What the agent is about to react to.
+                None if newest == Some(failure.seq) => NEWEST_STRENGTH,
                 _ => 100,
             };
             let at = (failure.seq, 0);

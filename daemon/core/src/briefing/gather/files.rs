@@ -59,7 +59,11 @@ impl Builder<'_> {
                 let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
                 let (names, bytes) = match () {
                     () if is_growing => (usize::MAX, OUTLINE_BYTES),
-                    () if documents::is_prose(&file.path) => (NAMES, NAMES_BYTES / 2),
+                    // The sections of a document that was just written say what it is about.
+                    () if documents::is_prose(&file.path) => {
+                        let is_new = age <= 1 && effect.written_lines.is_some();
+                        (NAMES, if is_new { NAMES_BYTES } else { NAMES_BYTES / 2 })
+                    }
                     () => (NAMES, NAMES_BYTES),
                 };
                 if !effect.is_deleted {
@@ -80,7 +84,7 @@ impl Builder<'_> {
 /// `; adds a, b`: at most `most` of the names, within `bytes`, in their order.
 fn list_names(verb: &str, names: &[String], most: usize, bytes: usize) -> String {
     let shown = chosen(names, most, bytes);
-    let is_all = shown.len() == names.len().min(most);
+    let is_all = shown.len() == names.len();
     match (shown.is_empty(), is_all) {
         (true, _) => String::new(),
         (false, false) => format!("; {verb} …, {}", shown.join(", ")),

@@ -28,6 +28,7 @@ const WARNING_STRENGTH: u16 = 110;
 /// have it.
 const UNREAD_STRENGTH: u16 = 260;
 const UNREAD_LINES: usize = 3;
+const UNREAD_LABEL_BYTES: usize = 60;
 
 /// Maximum lines of a record, and records of which an output is a list.
 const RECORD_LINES_MAX: usize = 6;
@@ -54,8 +55,8 @@ impl Builder<'_> {
             }
             let only_warnings = is_outdated || !is_newest(output) && has_passed(commands, output);
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
-            let name = format!("#{} {}", output.seq, output.what);
             let is_unread = is_newest(output) && output.what.contains(' ');
+            let name = named(output, is_unread);
             let is_one_line = !output.text.trim().contains('\n') && output.what.contains(' ');
             let most = if is_one_line { ANSWER_LINE_BYTES } else { ANSWER_BYTES };
             if output.text.len() <= most && !only_warnings {
@@ -111,7 +112,7 @@ impl Builder<'_> {
             let index = at as u64 + 1;
             let text = text::one_line_cut(line, LINE_BYTES);
             self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
-            self.label(format!("#{} {}", output.seq, output.what), "");
+            self.label(named(output, is_unread), "");
             let number = u32::try_from(index).unwrap_or_default();
             self.place(Spot { at: number, goes_on: at + 1 < lines.len(), ..Spot::default() });
             if let Some(quote) = self.candidates.last_mut() {
@@ -119,6 +120,12 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+/// The label of an output. NOW has the whole command of one that the agent has not acted on.
+fn named(output: &SeenOutput, is_unread: bool) -> String {
+    let bytes = if is_unread { UNREAD_LABEL_BYTES } else { output.what.len() };
+    format!("#{} {}", output.seq, text::cut_words(&output.what, bytes))
 }
 
 /// The lines of an output that say something. In a list of records, blocks of a few lines, each has the number of its

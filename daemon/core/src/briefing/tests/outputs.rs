@@ -111,6 +111,20 @@ fn the_same_answer_of_a_tool_server_is_shown_again() {
 }
 
 #[test]
+fn what_a_script_with_git_prints_besides_is_shown() {
+    for (script, is_shown) in [
+        ("for c in $LIST; do git cherry-pick $c || echo \"conflict at $c\"; done", true),
+        ("git checkout -q -B next; ./count-parts.sh", true),
+        ("git status --short; echo ---; git log --oneline | head -3", false),
+    ] {
+        let mut briefing = thread();
+        briefing.record_output(20, script, "the north gate is still open", None);
+        let text = render(&briefing, &Extra::default(), 4_000);
+        assert_eq!(text.contains("the north gate is still open"), is_shown, "{script}\n{text}");
+    }
+}
+
+#[test]
 fn the_last_action_keeps_its_end() {
     let mut briefing = thread();
     let script = format!("cd lexer && {}cargo run --bin grammars", "echo part && ".repeat(80));

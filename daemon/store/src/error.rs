@@ -102,7 +102,8 @@ impl StoreError {
         let Some(database) = error.as_database_error() else {
             return Self::Internal { path, source: error };
         };
-        let detail = database.message().to_owned();
+        let code = database.code().unwrap_or_default();
+        let detail = format!("{} (SQLite's code {code})", database.message());
         match primary_code(&error).unwrap_or(1) {
             5 | 6 => Self::Busy { path },
             13 => Self::DiskFull { path },

@@ -265,6 +265,9 @@ impl Pools {
     pub(crate) async fn close_damaged(&self) {
         let _at_rest = self.log.hold().await;
         self.close_connections().await;
+        if !descriptor::closed_by_sqlite(&self.path).await {
+            tracing::warn!(path = %self.path.display(), "SQLite still has the damaged database open");
+        }
     }
 
     async fn close_connections(&self) {

@@ -70,6 +70,7 @@ const BRIEFING: &[Floor] = &[
         "kinds",
         "lines",
         "marks",
+        "names",
         "strength",
         "tasks",
         "terms",

@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use longhaul_core::fold::Fold;
 use longhaul_daemon::ingest::WarningKind;
 use longhaul_store::{Batch, FileCommit};
 
@@ -336,7 +337,7 @@ async fn an_unreadable_saved_fold_is_computed_again() {
         base: before.base,
         thread_id: before.thread_id.clone(),
         head: before.head.clone().unwrap(),
-        fold: b"{\"version\":".to_vec(),
+        fold: vec![u8::try_from(Fold::VERSION).unwrap()],
         pages: Vec::new(),
         observations: Vec::new(),
     };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use longhaul_core::fold::Source;
+use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::ItemRow;
 use longhaul_daemon::ingest::{
     Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, Root, ThreadUpdated, WarningKind,
@@ -170,7 +170,7 @@ pub struct State {
     path: String,
     cursor: Cursor,
     thread_id: Option<String>,
-    fold: String,
+    fold: Fold,
     items: Vec<ItemRow>,
     is_current: bool,
 }
@@ -193,7 +193,7 @@ pub async fn state(store: &Store) -> Vec<State> {
             path: row.path,
             cursor: Cursor { generation: 0, ..cursor },
             thread_id: row.thread_id,
-            fold: String::from_utf8(fold).unwrap(),
+            fold: Fold::load(&fold).unwrap(),
             is_current,
         });
     }

@@ -55,6 +55,9 @@ impl Builder<'_> {
             }
             let only_warnings = is_outdated || !is_newest(output) && has_passed(commands, output);
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
+            // GIT has most of what matters later.
+            let is_besides_git = output.what.contains("git ") && !is_newest(output);
+            let percent = if is_besides_git { percent * 2 / 5 } else { percent };
             let is_unread = is_newest(output) && output.what.contains(' ');
             let name = named(output, is_unread);
             let is_one_line = !output.text.trim().contains('\n') && output.what.contains(' ');

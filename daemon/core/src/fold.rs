@@ -69,7 +69,8 @@ pub enum FoldError {
 /// The state after some lines of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fold {
-    /// First, so that the bytes of another version are recognized by it.
+    /// First, so that the bytes of another version are recognized by it. Before version 40 they were JSON, whose `{` reads
+    /// as version 123.
     version: u32,
     next_seq: u64,
     head: ThreadHead,

@@ -10,6 +10,7 @@ use crate::job::fenced;
 use crate::pool::{Connections, Pools};
 use crate::row::{get, unsigned};
 
+// `preimage` is not used any more, and may not be NULL.
 macro_rules! insertion {
     ($verb:literal, $conflict:literal) => {
         concat!(
@@ -77,8 +78,8 @@ pub struct CompactionCursor {
 pub struct CompactionTable(pub(crate) Connections);
 
 impl CompactionTable {
-    /// Stores a compaction unless its id exists, with its result, which is opaque to the store. With a `fence`, only while its run owns the job.
-    /// Fails with `Fenced` if the run lost its job, and with `Erased` if its thread was erased.
+    /// Stores a compaction unless its id exists, with its result, which is opaque to the store. With a `fence`, only
+    /// while its run owns the job. Fails with `Fenced` if the run lost its job, and with `Erased` if its thread was erased.
     pub async fn insert(
         &self,
         row: &CompactionRow,

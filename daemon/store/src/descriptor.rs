@@ -18,14 +18,14 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 /// Device and inode.
-type Identity = (u64, u64);
+pub(crate) type Identity = (u64, u64);
 
 /// Open descriptors.
 static OPEN: Mutex<BTreeMap<Identity, Weak<File>>> = Mutex::new(BTreeMap::new());
 
 /// Maximum wait for SQLite to close a database, and the interval between two looks.
 const CLOSED_MAX: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(2);
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The descriptor of an existing database. Shared, so read only at explicit offsets.
 pub(crate) fn of(database: &Path) -> io::Result<Arc<File>> {
@@ -40,13 +40,13 @@ pub(crate) fn of(database: &Path) -> io::Result<Arc<File>> {
     Ok(file)
 }
 
-/// Waits until SQLite has closed its descriptors of a database whose pools are closed. A connection that failed is
-/// closed by its thread, after its pool. Closing deletes the log by its name, which must not be that of a new database
-/// by then: what was written to a deleted log is lost.
-pub(crate) async fn closed_by_sqlite(database: &Path) -> bool {
-    let Ok(found) = fs::metadata(database) else { return true };
+/// Waits until SQLite has closed its descriptors of a database whose pools are closed, and returns whether it has. A
+/// connection that failed is closed by its thread, after its pool. Closing deletes the log by its name, which must not be
+/// that of a new database by then: what was written to a deleted log is lost.
+pub(crate) async fn closed_by_sqlite(database: Identity) -> bool {
     let closed = async {
-        while is_open_elsewhere(identity(&found)).unwrap_or(false) {
+        // Descriptors that cannot be listed may be open.
+        while is_open_elsewhere(database).unwrap_or(true) {
             sleep(LOOK).await;
         }
     };
@@ -88,9 +88,10 @@ mod tests {
         let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
         connection.execute("CREATE TABLE a (b)").await.unwrap();
         let _shared = of(&path).unwrap();
-        assert!(timeout(10 * LOOK, closed_by_sqlite(&path)).await.is_err(), "it is open");
+        let file = identity(&fs::metadata(&path).unwrap());
+        assert!(timeout(5 * LOOK, closed_by_sqlite(file)).await.is_err(), "it is open");
         // Dropped, it is closed by its thread.
         drop(connection);
-        assert!(closed_by_sqlite(&path).await);
+        assert!(closed_by_sqlite(file).await);
     }
 }

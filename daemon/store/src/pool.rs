@@ -18,7 +18,7 @@ use sqlx::sqlite::{
 use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
 use tokio::sync::MutexGuard;
 
-use crate::descriptor;
+use crate::descriptor::{self, Identity};
 use crate::erased::Erased;
 use crate::error::{StoreError, primary_code};
 use crate::path::with_suffix;
@@ -89,9 +89,6 @@ pub(crate) struct Pools {
     /// Held as long as connections may exist.
     _descriptor: Option<Arc<File>>,
 }
-
-/// Device and inode.
-type Identity = (u64, u64);
 
 fn identity(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
@@ -265,7 +262,9 @@ impl Pools {
     pub(crate) async fn close_damaged(&self) {
         let _at_rest = self.log.hold().await;
         self.close_connections().await;
-        if !descriptor::closed_by_sqlite(&self.path).await {
+        if let Some(identity) = self.identity
+            && !descriptor::closed_by_sqlite(identity).await
+        {
             tracing::warn!(path = %self.path.display(), "SQLite still has the damaged database open");
         }
     }
@@ -300,7 +299,7 @@ fn sync(database: &Path) -> io::Result<()> {
 const PRIVATE: u32 = 0o600;
 
 fn pool(connections: u32) -> SqlitePoolOptions {
-    // No lifetime and no idle limit: each needs a timer, and an idle daemon has none.
+    // No lifetime and no idle limit: each needs a timer.
     SqlitePoolOptions::new()
         .max_connections(connections)
         .min_connections(0)

@@ -282,6 +282,18 @@ impl Briefing {
         });
     }
 
+    /// Drops what earlier calls wrote to hand on in a temporary file that the call at `seq` wrote anew.
+    pub(super) fn drop_rewritten(&mut self, seq: u64, edit: &FileEdit) {
+        if !edit.is_whole || !paths::is_temporary_or_unresolved(&edit.path) {
+            return;
+        }
+        let heading = written_to(&edit.path);
+        self.remarks.retain(|line| {
+            let is_of_file = |rest: &str| rest.starts_with(" (#");
+            line.seq == seq || !line.heading.strip_prefix(&heading).is_some_and(is_of_file)
+        });
+    }
+
     /// Drops quotations of a file that an edit removes or overwrites: they no longer hold.
     fn drop_overwritten(&mut self, edit: &FileEdit) {
         let quoted = [&self.added, &self.documents, &self.rules];
@@ -451,4 +463,9 @@ fn without_cd(script: &str) -> &str {
         [first, next, ..] if first.after == Some(Joint::And) => &script[next.at..],
         _ => script,
     }
+}
+
+/// The heading of a text that was written to a temporary file, short enough to be kept whole.
+pub(super) fn written_to(path: &str) -> String {
+    format!("wrote to hand on in {}", text::cut_middle(path, 80))
 }

@@ -60,7 +60,7 @@ pub(super) struct Effect {
     pub deleted_on: Option<String>,
     /// A command wrote to the file since; its new content is unknown.
     pub is_outdated: bool,
-    /// Functions, types and headings that edits added, in the order in which they were first seen.
+    /// Functions, types and headings that edits added, see [`push_name`].
     pub names: Vec<String>,
     /// The same that edits removed, if none added them before.
     pub removed: Vec<String>,
@@ -173,17 +173,18 @@ impl Effect {
         if edit.is_whole {
             self.names.clear();
         }
+        let is_outline = documents::is_prose(&edit.path);
         // What was added here and is removed may be the old place of what was moved.
         for name in before.iter().filter(|name| !after.contains(name)) {
             if !self.names.iter().any(|known| known == name) {
-                push_name(&mut self.removed, name);
+                push_name(&mut self.removed, name, is_outline);
             }
         }
         self.removed.retain(|name| !after.contains(&name.as_str()));
         // Names that were declared before are not new.
         self.names.retain(|name| !before.contains(&name.as_str()));
         for name in after.iter().filter(|name| !before.contains(name)) {
-            push_name(&mut self.names, name);
+            push_name(&mut self.names, name, is_outline);
         }
     }
 
@@ -270,7 +271,7 @@ fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
         let title = super::lines::heading_of(line.trim()).filter(|_| is_prose && !is_code);
         title.or_else(|| openapi::route(line))
     });
-    names.collect()
+    names.take(ADDED_MAX).collect()
 }
 
 fn is_elsewhere(line: &str) -> bool {

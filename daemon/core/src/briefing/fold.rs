@@ -1,6 +1,6 @@
 //! Turns steps into evidence, in order.
 
-use super::collect::{Briefing, CommandRun, RunningCall};
+use super::collect::{Briefing, CommandRun, RunningCall, written_to};
 use super::documents;
 use super::file_edit::{FileEdit, parted};
 use crate::rollout::patch::LineCounts;
@@ -98,10 +98,6 @@ impl Briefing {
         {
             self.record_skill(values);
         }
-        for path in rewritten(action) {
-            let heading = written_to(path);
-            self.remarks.retain(|line| !line.heading.starts_with(&heading));
-        }
         for (heading, words) in handed_over(action) {
             self.commands.census.agents |= starts_agent(action);
             self.record_prompt(at.seq, &heading, words, folder);
@@ -124,6 +120,7 @@ impl Briefing {
         self.record_dialog(at.seq, answered);
         if !outcome.is_failure() {
             for edit in &running.edits {
+                self.drop_rewritten(running.seq, edit);
                 self.record_edit(at.seq, edit);
                 self.commands.edited(at.seq, std::slice::from_ref(&edit.path));
             }
@@ -360,25 +357,9 @@ fn handed_over(action: &Action) -> Vec<(String, &str)> {
     }
 }
 
-/// Temporary files that a script writes anew: what an earlier one wrote there is gone.
-fn rewritten(action: &Action) -> impl Iterator<Item = &str> {
-    let commands = match action {
-        Action::Script(script) => script.commands.as_slice(),
-        _ => &[],
-    };
-    let written = commands.iter().filter(|command| !command.is_appending);
-    let paths = written.flat_map(|command| &command.written).map(String::as_str);
-    paths.filter(|path| is_passing(path) && !path.contains('$'))
-}
-
 /// Whether a file only passes something on.
 fn is_passing(path: &str) -> bool {
     paths::is_temporary_or_unresolved(path) && !path.starts_with("/dev/")
-}
-
-/// The heading of a text in a temporary file.
-fn written_to(path: &str) -> String {
-    format!("wrote to hand on in {path}")
 }
 
 /// Programs that are agents or start them.
@@ -469,18 +450,5 @@ mod tests {
             handed_over(&Action::Other { tool, values }),
             [("told another agent".to_owned(), "explore: find the lexer")]
         );
-    }
-
-    #[test]
-    fn a_temporary_file_that_is_written_anew_replaces_what_it_had() {
-        for (path, command, stays) in [
-            ("/tmp/list", "cat > /tmp/list <<'EOF'\na b\nEOF\n", false),
-            ("/tmp/list", "cat >> /tmp/list <<'EOF'\na b\nEOF\n", true),
-            ("/tmp/other", "cat > /tmp/list <<'EOF'\na b\nEOF\n", true),
-        ] {
-            let heading = written_to(path);
-            let action = script(command);
-            assert_eq!(!rewritten(&action).any(|path| written_to(path) == heading), stays);
-        }
     }
 }

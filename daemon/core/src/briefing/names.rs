@@ -1,13 +1,15 @@
-//! A bounded list of names that a file declares, in the order in which they were first seen.
+//! A bounded list of names that a file declares.
 
 /// Maximum names of a file to keep.
 const NAMES_MAX: usize = 24;
 
-/// Adds a name; one that is known keeps its place, since an outline names the parts before they are written.
-pub(super) fn push_name(names: &mut Vec<String>, name: &str) {
-    if names.iter().any(|known| known == name) {
+/// Adds a name. One that is known keeps its place if `is_outline`, since an outline names the parts before they are
+/// written; in code it was just written again.
+pub(super) fn push_name(names: &mut Vec<String>, name: &str, is_outline: bool) {
+    if is_outline && names.iter().any(|known| known == name) {
         return;
     }
+    names.retain(|known| known != name);
     if names.len() >= NAMES_MAX {
         names.remove(least_of(names));
     }
@@ -26,18 +28,24 @@ pub(super) fn chosen(names: &[String], most: usize, bytes: usize) -> Vec<String>
     chosen
 }
 
-/// The name to drop. Of a series (`Part 1`, `Part 2`) that is the oldest of the longest, so that the sections that are
-/// written do not displace the parts that a document still has to get; names outside a series go first if they are old.
+/// The name to drop. Of a series (`Part 1`, `Part 2`; `1. Aims`, `2. Means`) that is the oldest of the longest, so that
+/// the sections that are written do not displace the parts that a document still has to get; names outside a series go
+/// first if they are old.
 fn least_of(names: &[String]) -> usize {
-    let series = |name: &str| name.split_once(' ').map(|(first, _)| first.to_owned());
-    let parts = |name: &String| match series(name) {
-        Some(first) => names.iter().filter(|it| series(it).as_ref() == Some(&first)).count(),
+    let series: Vec<Option<&str>> = names.iter().map(|name| series(name)).collect();
+    let parts = |at: usize| match series[at] {
+        Some(first) => series.iter().filter(|it| **it == Some(first)).count(),
         None => 1,
     };
-    let old = &names[..names.len().div_ceil(2)];
-    let alone = old.iter().position(|name| parts(name) == 1);
-    let longest = names.iter().map(parts).max();
-    alone.or_else(|| names.iter().position(|name| Some(parts(name)) == longest)).unwrap_or(0)
+    let alone = (0..names.len().div_ceil(2)).find(|at| parts(*at) == 1);
+    // Of equals, the first.
+    alone.or_else(|| (0..names.len()).rev().max_by_key(|at| parts(*at))).unwrap_or(0)
+}
+
+/// What the names of a series have in common: their first word, or that they are numbered.
+fn series(name: &str) -> Option<&str> {
+    let (first, _) = name.split_once(' ')?;
+    Some(if first.starts_with(|c: char| c.is_ascii_digit()) { "#" } else { first })
 }
 
 #[cfg(test)]
@@ -48,11 +56,11 @@ mod tests {
     fn parts_that_are_not_written_stay_beside_the_sections_of_those_that_are() {
         let mut names = Vec::new();
         for title in ["Overview", "Sources", "Part 1", "Part 2", "Part 3", "Part 4"] {
-            push_name(&mut names, title);
+            push_name(&mut names, title, true);
         }
-        push_name(&mut names, "Part 1");
+        push_name(&mut names, "Part 1", true);
         for section in 0..40 {
-            push_name(&mut names, &format!("Section 1.{section}"));
+            push_name(&mut names, &format!("Section 1.{section}"), true);
         }
         assert_eq!(names.len(), NAMES_MAX);
         assert_eq!(names[..4], ["Part 1", "Part 2", "Part 3", "Part 4"]);
@@ -68,5 +76,8 @@ mod tests {
         assert_eq!(chosen(&names, 2, 100), ["read_all", "Writer"]);
         assert_eq!(chosen(&names, 9, 9), ["Writer"]);
         assert_eq!(chosen(&[], 2, 9), [""; 0]);
+        let mut names = names.to_vec();
+        push_name(&mut names, "parse", false);
+        assert_eq!(names, ["read_all", "Writer", "parse"]);
     }
 }

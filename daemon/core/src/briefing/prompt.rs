@@ -86,7 +86,10 @@ fn name_of(template: &str) -> String {
     let line = lines
         .find(|line| line.len() > 12 && !skipped.iter().any(|opening| line.starts_with(opening)));
     let line = lines::tidy(line.unwrap_or("prompt template"), None, 400);
-    let bare = line.trim_start_matches(|c: char| c.is_ascii_digit() || ". )".contains(c));
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, words) = line.split_at(digits);
+    let bare = words.strip_prefix(". ").or_else(|| words.strip_prefix(") "));
+    let bare = bare.filter(|_| !number.is_empty()).unwrap_or(&line);
     text::one_line_cut(bare.trim_end_matches(':'), 90)
 }
 

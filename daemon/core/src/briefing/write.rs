@@ -149,7 +149,9 @@ impl<'q> LineWriter<'q> {
             self.last.is_some_and(|last| is_of_text(last, line) && last.spot.is_before(line.spot));
         // The line above may be the heading itself.
         let is_above = |last: &Quote<'_>| {
-            (is_next || last.spot.is_unknown()) && is_heading(heading, &last.text)
+            let is_near =
+                is_next || last.spot.is_unknown() && is_whole_heading(heading, &last.text);
+            is_near && is_heading(heading, &last.text)
         };
         let is_below_parent = !is_new_group && self.last.is_some_and(is_above);
         // After the lines nested in an item its list goes on, as the next number says.
@@ -208,6 +210,12 @@ fn ends_within(line: &Quote<'_>) -> bool {
 /// Whether two lines are of one message, document or edit.
 fn is_of_text(one: &Quote<'_>, next: &Quote<'_>) -> bool {
     !one.spot.is_unknown() && one.order.0 == next.order.0 && one.group == next.group
+}
+
+/// Whether a heading that is not cut is all of a line but its mark.
+fn is_whole_heading(heading: &str, line: &str) -> bool {
+    let bare = |words: &'_ str| words.trim_end_matches([':', '：', ' ']).len();
+    heading.contains('…') || line[..bare(line)].ends_with(&heading[..bare(heading)])
 }
 
 /// Whether a heading is a line of its own, perhaps cut at its end or in its middle.

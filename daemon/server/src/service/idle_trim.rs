@@ -1,12 +1,12 @@
 //! Idle trimming: releases caches and heap when the daemon is idle.
 //!
 //! # Theory of operation
-//! Every `LOOK` it compares the processor time of the process, which covers all work, with that of the last look. When
-//! that is close to zero it releases what is cheap to reload, database pages and free heap; after `FORGET` also the
-//! cached folds, which would delay an agent that pauses between two turns. Nothing is released twice without work in
-//! between.
+//! Every `LOOK` it compares the processor time of the process, which covers all work, with that of the last look. After
+//! work, the first look that finds none releases what is cheap to reload, database pages and free heap; `FORGET` later
+//! also the cached folds are released, which would delay an agent that pauses between two turns. Nothing is released
+//! twice without work in between.
 //!
-//! So an idle daemon has no caches and wakes for a look once a second; a busy one releases nothing.
+//! So an idle daemon has no caches but what less than `NO_WORK` a second loaded, and wakes for a look once a second.
 
 use std::time::Duration;
 
@@ -18,9 +18,6 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Processor time of a look that counts as none: that of the daemon's checks. Less leaves little to release.
 const NO_WORK: Duration = Duration::from_millis(2);
-
-/// Processor time of a look at which the daemon is busy.
-const BUSY: Duration = Duration::from_millis(10);
 
 /// Idle time before cached folds are dropped.
 ///
@@ -59,7 +56,7 @@ impl Idleness {
             (self.idle, self.next) = (Duration::ZERO, Some(Caches::Cheap));
         }
         let is_due = |next: &Caches| *next == Caches::Cheap || self.idle >= FORGET;
-        self.next.filter(|next| work <= BUSY && is_due(next))
+        self.next.filter(|next| work <= NO_WORK && is_due(next))
     }
 
     /// Releasing is no work.
@@ -91,8 +88,7 @@ mod tests {
         assert_eq!(looks(5, 100), [], "busy");
         let last = FORGET.as_secs() - 1;
         assert_eq!(looks(1_000, 1), [(0, Caches::Cheap), (last, Caches::All)]);
-        assert_eq!(looks(1, 5), [(0, Caches::Cheap)], "a little work");
-        assert_eq!(looks(1, 100), [], "busy");
+        assert_eq!(looks(1, 5), [], "a little work");
         assert_eq!(looks(100, 0), [(0, Caches::Cheap)]);
     }
 }

@@ -168,9 +168,12 @@ impl Briefing {
 
 /// Whether nothing prints but git, filters of its output, and words that stand between.
 fn only_git_prints(script: &str) -> bool {
-    const SILENT: [&str; 7] = ["git", "cd", "set", "export", "true", "rm", "mkdir"];
+    const SILENT: [&str; 22] = [
+        "git", "cd", "pushd", "popd", "set", "export", "true", "rm", "mkdir", "cp", "mv", "touch",
+        "sleep", "for", "done", "if", "fi", "case", "esac", "test", "[", "exit",
+    ];
     shell::commands(script).iter().all(|command| match command.words.first().map(String::as_str) {
-        Some("echo" | "printf") => !command.words.iter().any(|word| word.contains('$')),
+        Some("echo" | "printf") => !command.words.iter().any(|word| word.contains(['$', '`'])),
         Some(program) => command.is_piped || SILENT.contains(&program),
         None => true,
     })

@@ -1,6 +1,7 @@
 //! Checks and failures as quotes.
 
 use super::super::checks::{Check, EDIT, has_verbs};
+use super::super::collect::TurnOutcome;
 use super::super::coverage;
 use super::super::kinds::EvidenceKind;
 use super::{Builder, first_of};
@@ -33,7 +34,10 @@ impl Builder<'_> {
         }
         // A check is listed under CHECKS with its latest outcome.
         let is_check = |seq: u64| commands.checks.iter().any(|check| check.seq == seq);
-        let newest = commands.failures.iter().filter(|failure| failure.turn == now);
+        let is_open = self.briefing.outcome(now) == TurnOutcome::Open;
+        let newest = commands.failures.iter().filter(|failure| {
+            is_open && failure.turn == now && !failure.is_usable && !is_check(failure.seq)
+        });
         let newest = newest.map(|failure| failure.seq).max();
         for failure in commands.failures.iter().filter(|failure| !is_check(failure.seq)) {
             let place = if failure.needs_no_sandbox { ", outside the sandbox" } else { "" };

@@ -1,4 +1,5 @@
 use super::*;
+use crate::briefing::collect::written_to;
 use crate::briefing::gather::gather;
 
 fn lines() -> String {
@@ -116,12 +117,28 @@ fn what_a_script_with_git_prints_besides_is_shown() {
         ("for c in $LIST; do git cherry-pick $c || echo \"conflict at $c\"; done", true),
         ("git checkout -q -B next; ./count-parts.sh", true),
         ("git status --short; echo ---; git log --oneline | head -3", false),
+        ("for part in a b; do git show HEAD:$part; done", false),
+        ("if git diff --quiet; then git commit -m x; fi", false),
     ] {
         let mut briefing = thread();
         briefing.record_output(20, script, "the north gate is still open", None);
         let text = render(&briefing, &Extra::default(), 4_000);
         assert_eq!(text.contains("the north gate is still open"), is_shown, "{script}\n{text}");
     }
+}
+
+#[test]
+fn a_temporary_file_that_is_written_anew_replaces_what_it_had() {
+    let edit = FileEdit { is_whole: true, ..edit_of("/tmp/list", "a b\n", "") };
+    let mut briefing = thread();
+    for (seq, path) in [(20, "/tmp/list"), (22, "/tmp/list.md"), (24, "/tmp/list")] {
+        let prompt = format!("Read the list of part {seq} first.\nThe person wants no other.\n");
+        briefing.record_prompt(seq, &written_to(path), &prompt, None);
+    }
+    briefing.drop_rewritten(24, &edit);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    let shown = [20, 22, 24].map(|seq| text.contains(&format!("list of part {seq} first")));
+    assert_eq!(shown, [false, true, true], "{text}");
 }
 
 #[test]

@@ -60,23 +60,20 @@ fn writes(program: &str, arguments: &[&str]) -> bool {
     };
     match program {
         "find" => {
-            const WRITES: [&str; 4] = ["-delete", "-fprint", "-fprintf", "-fls"];
-            arguments.iter().any(|argument| WRITES.contains(argument))
+            const WRITES: [&str; 3] = ["-delete", "-fprint", "-fls"];
+            arguments.iter().any(|argument| WRITES.iter().any(|it| argument.starts_with(it)))
                 || runs(&["-exec", "-execdir", "-ok", "-okdir"])
         }
         "fd" => runs(&["-x", "-X", "--exec", "--exec-batch"]),
         "sort" | "tree" => {
-            let is_output = |a: &&str| a.starts_with("-o") || a.starts_with("--output");
-            arguments.iter().any(is_output)
+            let is_short = |a: &str| a.starts_with('-') && !a.starts_with("--");
+            arguments.iter().any(|a| is_short(a) && a.contains('o') || a.starts_with("--output"))
         }
         "date" => arguments.iter().any(|a| *a == "-s" || a.starts_with("--set")),
-        // `print > "file"`, not `$1 > 5`.
-        "awk" => arguments.iter().any(|program| {
-            program.contains("system(")
-                || program.split("print").skip(1).any(|statement| {
-                    let printed = statement.split([';', '}', '\n']).next().unwrap_or_default();
-                    printed.contains('>') && !printed.contains('(')
-                })
+        // `print > "file"` and `print | "sh"`, not `$1 > 5`.
+        "awk" => arguments.iter().any(|script| {
+            let mut after = script.split(['>', '|']).skip(1);
+            script.contains("system(") || after.any(|rest| rest.trim_start().starts_with('"'))
         }),
         _ => false,
     }
@@ -95,7 +92,8 @@ fn git_looks(arguments: &[&str]) -> bool {
             o.starts_with("--show") || matches!(*o, "-v" | "-vv" | "-a" | "-r" | "--list" | "--all")
         }),
     };
-    GIT_VERBS.contains(verb) && !rest.iter().any(|option| option.starts_with("--output"))
+    GIT_VERBS.contains(verb)
+        && !rest.iter().any(|option| option.split('=').next() == Some("--output"))
         || GIT_LISTS.contains(verb) && is_list()
 }
 
@@ -156,7 +154,8 @@ mod tests {
             r"find . -name '*.orig' -exec rm {} \;",
             "find . -type f -exec sed -i s/a/b/ {} +",
             "fd -e orig -x rm",
-            "sort -o names.txt names.txt",
+            "sort -uo names.txt names.txt",
+            r#"awk '{ printf("%s", $1) > "names.txt" }' a.txt"#,
             "git diff --output=all.patch",
             r#"awk '{ print $1 > "names.txt" }' a.txt"#,
             "gh repo create --help-me",

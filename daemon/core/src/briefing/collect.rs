@@ -144,6 +144,8 @@ pub(super) struct RunningCall {
     pub program: String,
     /// Files it changes if it succeeds.
     pub edits: Vec<FileEdit>,
+    /// Headings of the temporary files that it writes anew if it succeeds, see [`written_to`].
+    pub rewrites: Vec<String>,
     /// It returned an answer but still runs.
     pub is_known_running: bool,
     /// Its output so far.
@@ -282,16 +284,15 @@ impl Briefing {
         });
     }
 
-    /// Drops what earlier calls wrote to hand on in a temporary file that the call at `seq` wrote anew.
-    pub(super) fn drop_rewritten(&mut self, seq: u64, edit: &FileEdit) {
-        if !edit.is_whole || !paths::is_temporary_or_unresolved(&edit.path) {
-            return;
+    /// Drops what earlier calls wrote to hand on in temporary files that the call at `seq` wrote anew.
+    pub(super) fn drop_rewritten(&mut self, seq: u64, rewrites: &[String]) {
+        for heading in rewrites {
+            self.remarks.retain(|line| {
+                let is_of_file = |rest: &str| rest.starts_with(" (#");
+                line.seq == seq
+                    || !line.heading.strip_prefix(heading.as_str()).is_some_and(is_of_file)
+            });
         }
-        let heading = written_to(&edit.path);
-        self.remarks.retain(|line| {
-            let is_of_file = |rest: &str| rest.starts_with(" (#");
-            line.seq == seq || !line.heading.strip_prefix(&heading).is_some_and(is_of_file)
-        });
     }
 
     /// Drops quotations of a file that an edit removes or overwrites: they no longer hold.

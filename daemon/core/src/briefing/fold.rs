@@ -20,6 +20,9 @@ const CLEARING: [&str; 3] = ["rm", "mkdir", "sleep"];
 /// Maximum bytes of added lines to hold for unanswered calls. Content beyond it appears with a later edit.
 const WAITING_BYTES: usize = 32 * 1_024;
 
+/// Maximum temporary files of a call to remember.
+const REWRITES_MAX: usize = 8;
+
 impl Briefing {
     /// Records the next step; paths are shown relative to `folder`.
     pub fn step(&mut self, folder: Option<&str>, at: At, step: &Step<'_>) {
@@ -88,6 +91,7 @@ impl Briefing {
             },
             program: program_of(called),
             edits,
+            rewrites: rewrites(action),
             is_known_running: false,
             printed: String::new(),
         };
@@ -119,8 +123,8 @@ impl Briefing {
         };
         self.record_dialog(at.seq, answered);
         if !outcome.is_failure() {
+            self.drop_rewritten(running.seq, &running.rewrites);
             for edit in &running.edits {
-                self.drop_rewritten(running.seq, edit);
                 self.record_edit(at.seq, edit);
                 self.commands.edited(at.seq, std::slice::from_ref(&edit.path));
             }
@@ -357,6 +361,15 @@ fn handed_over(action: &Action) -> Vec<(String, &str)> {
     }
 }
 
+/// The headings of the temporary files that a script writes anew.
+fn rewrites(action: &Action) -> Vec<String> {
+    let Action::Script(script) = action else { return Vec::new() };
+    let commands = script.commands.iter().filter(|command| !command.is_appending);
+    let paths = commands.flat_map(|command| &command.written);
+    let paths = paths.filter(|path| is_passing(path) && !path.contains('$'));
+    paths.take(REWRITES_MAX).map(|path| written_to(path)).collect()
+}
+
 /// Whether a file only passes something on.
 fn is_passing(path: &str) -> bool {
     paths::is_temporary_or_unresolved(path) && !path.starts_with("/dev/")
@@ -450,5 +463,21 @@ mod tests {
             handed_over(&Action::Other { tool, values }),
             [("told another agent".to_owned(), "explore: find the lexer")]
         );
+    }
+
+    #[test]
+    fn temporary_files_that_a_script_writes_anew_are_known() {
+        for (command, path) in [
+            ("cat > /tmp/list <<'EOF'\na b\nEOF\n", Some("/tmp/list")),
+            ("cat >> /tmp/list <<'EOF'\na b\nEOF\n", None),
+            ("cat > \"$list\" <<'EOF'\na b\nEOF\n", None),
+            ("cat > docs/list.md <<'EOF'\na b\nEOF\n", None),
+        ] {
+            assert_eq!(
+                rewrites(&script(command)),
+                Vec::from_iter(path.map(written_to)),
+                "{command}"
+            );
+        }
     }
 }

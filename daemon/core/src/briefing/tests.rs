@@ -25,6 +25,7 @@ fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
         what,
         program: String::new(),
         edits: Vec::new(),
+        rewrites: Vec::new(),
         is_known_running: false,
         printed: String::new(),
     };
@@ -281,6 +282,7 @@ fn a_running_call_is_named_once() {
         what: "cargo bench".to_owned(),
         program: "cargo".to_owned(),
         edits: Vec::new(),
+        rewrites: Vec::new(),
         is_known_running: false,
         printed: String::new(),
     };
@@ -436,6 +438,7 @@ fn command_output_and_the_lines_of_an_unanswered_patch_are_shown() {
             what: "apply_patch new.py".to_owned(),
             program: String::new(),
             edits: vec![edit],
+            rewrites: Vec::new(),
             is_known_running: false,
             printed: String::new(),
         },

@@ -129,13 +129,12 @@ fn what_a_script_with_git_prints_besides_is_shown() {
 
 #[test]
 fn a_temporary_file_that_is_written_anew_replaces_what_it_had() {
-    let edit = FileEdit { is_whole: true, ..edit_of("/tmp/list", "a b\n", "") };
     let mut briefing = thread();
     for (seq, path) in [(20, "/tmp/list"), (22, "/tmp/list.md"), (24, "/tmp/list")] {
         let prompt = format!("Read the list of part {seq} first.\nThe person wants no other.\n");
         briefing.record_prompt(seq, &written_to(path), &prompt, None);
     }
-    briefing.drop_rewritten(24, &edit);
+    briefing.drop_rewritten(24, &[written_to("/tmp/list")]);
     let text = render(&briefing, &Extra::default(), 4_000);
     let shown = [20, 22, 24].map(|seq| text.contains(&format!("list of part {seq} first")));
     assert_eq!(shown, [false, true, true], "{text}");

@@ -135,7 +135,7 @@ pub(super) enum TurnOutcome {
 }
 
 /// A call without its result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct RunningCall {
     pub seq: u64,
     pub call_id: String,

@@ -108,6 +108,15 @@ impl Briefing {
         }
     }
 
+    /// Records what a call that succeeded changed.
+    fn record_changes(&mut self, seq: u64, call: &RunningCall) {
+        self.drop_rewritten(call.seq, &call.rewrites);
+        for edit in &call.edits {
+            self.record_edit(seq, edit);
+            self.commands.edited(seq, std::slice::from_ref(&edit.path));
+        }
+    }
+
     fn end_call(&mut self, at: At, answered: &CallResult<'_>, folder: Option<&str>) {
         let CallResult { call, outcome, .. } = answered;
         if *outcome == CommandOutcome::Running {
@@ -123,11 +132,7 @@ impl Briefing {
         };
         self.record_dialog(at.seq, answered);
         if !outcome.is_failure() {
-            self.drop_rewritten(running.seq, &running.rewrites);
-            for edit in &running.edits {
-                self.record_edit(at.seq, edit);
-                self.commands.edited(at.seq, std::slice::from_ref(&edit.path));
-            }
+            self.record_changes(at.seq, &running);
         }
         let from = call.starts_in(folder);
         let places = Places { from: from.as_deref(), folder };

@@ -25,9 +25,7 @@ fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
         what,
         program: String::new(),
         edits: Vec::new(),
-        rewrites: Vec::new(),
-        is_known_running: false,
-        printed: String::new(),
+        ..RunningCall::default()
     };
     briefing.record_call(running, None);
     briefing.take_running(id);
@@ -282,9 +280,7 @@ fn a_running_call_is_named_once() {
         what: "cargo bench".to_owned(),
         program: "cargo".to_owned(),
         edits: Vec::new(),
-        rewrites: Vec::new(),
-        is_known_running: false,
-        printed: String::new(),
+        ..RunningCall::default()
     };
     briefing.record_call(running, None);
     let text = render(&briefing, &Extra::default(), 2_000);
@@ -438,9 +434,7 @@ fn command_output_and_the_lines_of_an_unanswered_patch_are_shown() {
             what: "apply_patch new.py".to_owned(),
             program: String::new(),
             edits: vec![edit],
-            rewrites: Vec::new(),
-            is_known_running: false,
-            printed: String::new(),
+            ..RunningCall::default()
         },
         None,
     );

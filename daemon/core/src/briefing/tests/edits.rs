@@ -52,9 +52,7 @@ fn output_of_a_running_command_and_empty_search_results_are_shown() {
         what: what.to_owned(),
         program: String::new(),
         edits: Vec::new(),
-        rewrites: Vec::new(),
-        is_known_running: false,
-        printed: String::new(),
+        ..RunningCall::default()
     };
     briefing.record_call(running("a", "git commit -m lexer"), None);
     briefing.mark_running("a", "Running checks on 5 files...\n");

@@ -214,7 +214,7 @@ fn is_of_text(one: &Quote<'_>, next: &Quote<'_>) -> bool {
 
 /// Whether a heading that is not cut is all of a line but its mark.
 fn is_whole_heading(heading: &str, line: &str) -> bool {
-    let bare = |words: &'_ str| words.trim_end_matches([':', '：', ' ']).len();
+    let bare = |words: &str| words.trim_end_matches([':', '：', ' ']).len();
     heading.contains('…') || line[..bare(line)].ends_with(&heading[..bare(heading)])
 }
 

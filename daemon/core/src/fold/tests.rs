@@ -277,3 +277,15 @@ fn a_carried_line_is_visible_and_changes_no_state() {
     assert!(outcomes.contains(&("just test", "exit 0".to_owned())), "{outcomes:?}");
     assert!(outcomes.contains(&("ls", "exit 2".to_owned())), "{outcomes:?}");
 }
+
+#[test]
+fn bytes_of_another_version_are_recognized() {
+    let mut saved = Fold::new(Source::Codex).save().unwrap();
+    assert!(matches!(Fold::load(&saved[..saved.len() / 2]), Err(FoldError::Broken(_))));
+    saved[0] -= 1;
+    let older = Fold::VERSION - 1;
+    assert!(matches!(Fold::load(&saved), Err(FoldError::Version { found, .. }) if found == older));
+    let json = br#"{"version":39,"next_seq":0}"#;
+    assert!(matches!(Fold::load(json), Err(FoldError::Version { .. })));
+    assert!(Fold::load(&[]).is_err());
+}

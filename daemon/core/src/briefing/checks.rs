@@ -102,8 +102,9 @@ impl Commands {
         {
             self.repair(run);
         }
-        if !run.outcome.is_failure() {
-            self.git.read(run);
+        match run.outcome.is_failure() {
+            false => self.git.read(run),
+            true => self.git.read_failed(run),
         }
     }
 

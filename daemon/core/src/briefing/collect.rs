@@ -155,6 +155,7 @@ pub(super) struct RunningCall {
 /// A call of the current turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecentCall {
+    pub seq: u64,
     pub call_id: String,
     pub text: String,
 }

@@ -2,6 +2,7 @@
 
 mod checkout;
 mod log;
+mod quiet;
 mod uncommitted;
 
 use std::borrow::Cow;
@@ -16,9 +17,10 @@ use crate::rollout::shell;
 use crate::step::CommandOutcome;
 use crate::text;
 
-use checkout::{checked_out_branch, drops_changes, moves_head};
+use checkout::{checked_out_branch, drops_changes, moves_head, rewrites_commits};
 pub(super) use log::is_log_line;
 use log::{commit_of, lists_all, names_another, prints_log};
+pub(super) use quiet::UNNAMED;
 pub(super) use uncommitted::{UNCOMMITTED, first_of_listed};
 
 const LINES_MAX: usize = 24;
@@ -125,7 +127,16 @@ impl GitState {
             self.add(run, format!("On branch {branch}"), false);
         }
         self.add_listed(run, listed);
+        self.add_unnamed(run);
         self.note_uncommitted(run);
+    }
+
+    /// A script that failed may have checked out another commit before: what is checked out is not known.
+    pub(super) fn read_failed(&mut self, run: &FinishedCommand<'_>) {
+        if runs_git(run.command) && moves_head(run) && shell::commands(run.command).len() > 1 {
+            self.forget_head(run, |_| true);
+            self.drop_here(run, is_branch_state);
+        }
     }
 
     /// Adds a list of commits. A log starts with the newest one; here the newest comes last. A log of a path, branch
@@ -146,6 +157,20 @@ impl GitState {
         }
     }
 
+    /// Adds the commits of which git printed no id.
+    fn add_unnamed(&mut self, run: &FinishedCommand<'_>) {
+        let mut printed = run.printed.lines().map(str::trim);
+        if run.outcome != CommandOutcome::Exit(0) || printed.any(|line| made_on(line).is_some()) {
+            return;
+        }
+        let listed: Vec<&str> =
+            run.printed.lines().filter_map(|line| Some(commit_of(line.trim())?.1)).collect();
+        let subjects = quiet::subjects(run.command).into_iter();
+        for subject in subjects.filter(|subject| !listed.contains(&subject.as_str())) {
+            self.add(run, format!("{UNNAMED}{subject}"), true);
+        }
+    }
+
     /// Drops the lines that the command invalidates: a reset or rebase those of the branch's commits, an amend
     /// that of the old commit, and whatever changes the working tree that of the uncommitted files. A checkout ends the
     /// claim which commit is the newest.
@@ -153,11 +178,11 @@ impl GitState {
         if run.command.contains("--amend") {
             self.amend(run);
         }
-        if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
+        if rewrites_commits(run) {
             let branch = self.branch_in(run.place).map(str::to_owned);
             self.drop_here(run, |text| match made_on(text) {
                 Some((on, _)) => branch.as_deref().is_none_or(|branch| branch == on),
-                None => is_log_line(text),
+                None => is_log_line(text) || text.starts_with(UNNAMED),
             });
         }
         if drops_changes(run) {
@@ -165,9 +190,14 @@ impl GitState {
         }
         if moves_head(run) {
             // A commit made on the branch that was left still names it.
-            let listed = self.lines.iter_mut().filter(|line| made_on(&line.text).is_none());
-            listed.filter(|line| line.place == run.place).for_each(|line| line.is_head = false);
+            self.forget_head(run, |text| made_on(text).is_none());
         }
+    }
+
+    /// Ends the claim of lines to name the newest commit.
+    fn forget_head(&mut self, run: &FinishedCommand<'_>, is_meant: impl Fn(&str) -> bool) {
+        let here = self.lines.iter_mut().filter(|line| line.place == run.place);
+        here.filter(|line| is_meant(&line.text)).for_each(|line| line.is_head = false);
     }
 
     /// Records a push, or a fetch of the checked-out branch: where the remote stands.
@@ -215,6 +245,11 @@ impl GitState {
             return;
         }
         let made = run.printed.lines().map(str::trim).find_map(made_on);
+        let mut here = self.lines.iter().filter(|line| line.place == run.place && line.is_head);
+        if here.next_back().is_some_and(|line| line.text.starts_with(UNNAMED)) {
+            self.lines.retain(|line| made.is_none() || !line.text.starts_with(UNNAMED));
+            return;
+        }
         let is_same_branch = |line: &GitLine| {
             let old = made_on(&line.text);
             let is_here = line.place == run.place && old.is_some();
@@ -251,10 +286,19 @@ impl GitState {
 
     fn add(&mut self, run: &FinishedCommand<'_>, text: String, is_head: bool) {
         let new = commit_of(&text);
+        let is_named = |known: &&mut GitLine| {
+            let subject = known.text.strip_prefix(UNNAMED).filter(|_| known.place == run.place);
+            subject.is_some() && subject == new.map(|new| new.1)
+        };
+        if let Some(known) = self.lines.iter_mut().find(is_named) {
+            known.text = text;
+            return;
+        }
         // A commit that appears again was not replaced.
         self.replaced.retain(|id| new.is_none_or(|new| new.0 != id));
         let is_same = |known: &GitLine| match (commit_of(&known.text), new) {
             (Some(known), Some(new)) => known.0 == new.0,
+
             _ => known.text == text && known.place == run.place,
         };
         // An older commit repeated in a partial log keeps its position.

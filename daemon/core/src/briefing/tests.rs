@@ -114,6 +114,7 @@ fn the_start_and_the_end_of_a_long_output_may_be_quoted() {
     let mut briefing = thread();
     let printed: String = (1..=40).map(|n| format!("src/part{n}/file.rs: read\n")).collect();
     briefing.record_output(20, "rg --files src", &printed, None);
+    calls(&mut briefing, 21, "c9", "ls docs");
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains("src/part10/") && text.contains("src/part40/"), "{text}");
     assert!(!text.contains("src/part11/"), "{text}");

@@ -24,28 +24,28 @@ const LINES_LAST: usize = 10;
 /// Strength of a warning.
 const WARNING_STRENGTH: u16 = 110;
 
-/// Strength of the newest output, which the agent has not acted on yet, and its first and last lines that
-/// have it.
-const UNREAD_STRENGTH: u16 = 260;
-const UNREAD_LINES: usize = 3;
-const UNREAD_LABEL_BYTES: usize = 60;
+/// Maximum bytes of the newest output, which the agent has not acted on yet, and of one in a small view.
+const UNREAD_BYTES: usize = 1_000;
+const UNREAD_BYTES_SMALL: usize = 240;
 
 /// Maximum lines of a record, and records of which an output is a list.
 const RECORD_LINES_MAX: usize = 6;
 const RECORDS_MIN: usize = 3;
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     /// Quotes output of the latest commands: short ones whole, lines of longer ones.
     pub(super) fn outputs(&mut self) {
         let now = self.briefing.turn();
-        let is_open = self.briefing.outcome(now) == TurnOutcome::Open;
-        let newest = self.briefing.outputs.back().filter(|output| is_open && output.turn == now);
-        let newest = newest.map(|output| output.seq);
+        let unread = self.unread_output().map(|output| output.seq);
         let percent = if self.is_small() { 50 } else { 100 };
         let (briefing, commands) = (self.briefing, &self.briefing.commands);
+        let newest = briefing.outputs.back().filter(|output| self.is_of_now(output));
+        let newest = newest.map(|output| output.seq);
         let is_newest = |output: &SeenOutput| newest == Some(output.seq);
         let visible = |output: &&SeenOutput| {
-            !is_settled(commands, output, is_newest(output)) && !is_overtaken(briefing, output)
+            unread != Some(output.seq)
+                && !is_settled(commands, output, is_newest(output))
+                && !is_overtaken(briefing, output)
         };
         for output in self.briefing.outputs.iter().filter(visible) {
             // Warnings of a successful program hold even if the files they name were edited.
@@ -58,30 +58,59 @@ impl Builder<'_> {
             // GIT has most of what matters later.
             let is_besides_git = output.what.contains("git ") && !is_newest(output);
             let percent = if is_besides_git { percent * 2 / 5 } else { percent };
-            let is_unread = is_newest(output) && output.what.contains(' ');
-            let name = named(output, is_unread);
+            let name = format!("#{} {}", output.seq, output.what);
             let is_one_line = !output.text.trim().contains('\n') && output.what.contains(' ');
             let most = if is_one_line { ANSWER_LINE_BYTES } else { ANSWER_BYTES };
             if output.text.len() <= most && !only_warnings {
-                if output.has_own_section && !is_unread {
+                if output.has_own_section && !is_newest(output) {
                     continue;
                 }
-                let strength = if is_unread { UNREAD_STRENGTH } else { 110 * percent / 100 };
                 let text = format!("{name} → {}", output.text.replace('\n', " | "));
-                self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
+                let weight = (age, 110 * percent / 100);
+                self.push(EvidenceKind::Seen, (output.seq, 0), weight, text);
                 continue;
             }
             if let Some(names) = listing::names(&output.text).filter(|_| !only_warnings) {
-                let strength = if is_unread { UNREAD_STRENGTH } else { 60 * percent / 100 };
-                let text = format!("{name} → {names}");
-                self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
+                let (text, weight) = (format!("{name} → {names}"), (age, 60 * percent / 100));
+                self.push(EvidenceKind::Seen, (output.seq, 0), weight, text);
                 continue;
             }
             // A single line of a file says less than a line of a command's answer.
             let is_secondary = output.has_own_section || !output.what.contains(' ');
             let strength = if is_secondary { 35 } else { 55 } * percent / 100;
             let weight = (age, strength, WARNING_STRENGTH * percent / 100);
-            self.output_lines(output, (is_unread, only_warnings), weight);
+            self.output_lines(output, name, only_warnings, weight);
+        }
+    }
+
+    /// The newest output if the agent has not acted on it: what it goes on from. Files are read again.
+    fn unread_output(&self) -> Option<&'a SeenOutput> {
+        let newest = self.briefing.outputs.back();
+        let last_call = self.briefing.actions.back().map_or(0, |call| call.seq);
+        let is_program = |output: &SeenOutput| output.what.contains(' ') && !is_failed_look(output);
+        newest
+            .filter(|output| self.is_of_now(output) && is_program(output) && last_call < output.seq)
+    }
+
+    fn is_of_now(&self, output: &SeenOutput) -> bool {
+        let now = self.briefing.turn();
+        output.turn == now && self.briefing.outcome(now) == TurnOutcome::Open
+    }
+
+    /// What the last command printed, below it in NOW. `shown` is what its line says of that.
+    pub(super) fn printed_last(&mut self, order: u64, shown: &str) {
+        let Some(output) = self.unread_output() else { return };
+        let lines = output.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let lines = lines.map(|words| words.join(" ")).filter(|line| says_something(line));
+        let printed = lines.collect::<Vec<_>>().join(" | ");
+        if shown.ends_with(&printed) {
+            return;
+        }
+        let bytes = if self.is_small() { UNREAD_BYTES_SMALL } else { UNREAD_BYTES };
+        let text = format!("it printed (#{}): {}", output.seq, text::cut_middle(&printed, bytes));
+        match self.is_small() {
+            true => self.push(EvidenceKind::Now, (1, order), (0, 60), text),
+            false => self.push_fixed(EvidenceKind::Now, (1, order), text),
         }
     }
 
@@ -89,7 +118,8 @@ impl Builder<'_> {
     fn output_lines(
         &mut self,
         output: &SeenOutput,
-        (is_unread, only_warnings): (bool, bool),
+        name: String,
+        only_warnings: bool,
         (age, strength, of_warning): (usize, u16, u16),
     ) {
         let is_of_program = output.what.contains(' ');
@@ -106,16 +136,11 @@ impl Builder<'_> {
             if !warns && (only_warnings || !is_of_outer()) {
                 continue;
             }
-            let is_edge = at < UNREAD_LINES || at + UNREAD_LINES >= lines.len();
-            let strength = match () {
-                () if is_unread && is_edge => UNREAD_STRENGTH,
-                () if warns => of_warning,
-                () => strength,
-            };
+            let strength = if warns { of_warning } else { strength };
             let index = at as u64 + 1;
             let text = text::one_line_cut(line, LINE_BYTES);
             self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
-            self.label(named(output, is_unread), "");
+            self.label(name.clone(), "");
             let number = u32::try_from(index).unwrap_or_default();
             self.place(Spot { at: number, goes_on: at + 1 < lines.len(), ..Spot::default() });
             if let Some(quote) = self.candidates.last_mut() {
@@ -123,12 +148,6 @@ impl Builder<'_> {
             }
         }
     }
-}
-
-/// The label of an output. NOW has the whole command of one that the agent has not acted on.
-fn named(output: &SeenOutput, is_unread: bool) -> String {
-    let bytes = if is_unread { UNREAD_LABEL_BYTES } else { output.what.len() };
-    format!("#{} {}", output.seq, text::cut_words(&output.what, bytes))
 }
 
 /// The lines of an output that say something. In a list of records, blocks of a few lines, each has the number of its

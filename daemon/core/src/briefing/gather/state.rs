@@ -57,7 +57,8 @@ impl<'a> Builder<'a> {
         }
         for (index, line) in git.lines.iter().enumerate() {
             let head = git.head(&line.place);
-            let is_old = head.is_some_and(|head| index + 1 < head) && !line.text.starts_with('[');
+            let is_made = line.text.starts_with('[') || line.text.starts_with(git::UNNAMED);
+            let is_old = head.is_some_and(|head| index + 1 < head) && !is_made;
             let is_listed =
                 |later: &&GitLine| later.seq == line.seq && git::is_log_line(&later.text);
             let newer = git.lines.iter().skip(index + 1).filter(is_listed).count();
@@ -68,7 +69,7 @@ impl<'a> Builder<'a> {
                 () if is_old || line.text.ends_with("(forced update)") => 30,
                 // The latest output of git is the current state.
                 () if index + 4 >= git.lines.len() || head == Some(index) => 140,
-                () if line.text.starts_with('[') || line.text.starts_with(git::PUSHED) => 100,
+                () if is_made || line.text.starts_with(git::PUSHED) => 100,
                 () => 60,
             };
             let is_elsewhere = line.place.is_empty()
@@ -255,6 +256,8 @@ impl<'a> Builder<'a> {
             if let Some(newest) = self.candidates.last_mut().filter(|_| !ended.is_empty()) {
                 newest.is_fixed = true;
             }
+            let shown = ended.last().map_or("", |action| &action.text);
+            self.printed_last(ended.len() as u64, shown);
         }
     }
 

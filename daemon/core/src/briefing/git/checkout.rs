@@ -13,7 +13,7 @@ pub(super) fn checked_out_branch<'c>(run: &FinishedCommand<'c>) -> Option<&'c st
     let words = parts.find_map(|part| {
         part.strip_prefix("git checkout ").or_else(|| part.strip_prefix("git switch "))
     })?;
-    let mut words = words.split_whitespace();
+    let mut words = words.split_whitespace().skip_while(|word| ["-q", "--quiet"].contains(word));
     match words.next()? {
         "-b" | "-B" | "-c" | "-C" => words.next(),
         // `git checkout` also accepts a file. A commit is no branch.
@@ -33,6 +33,19 @@ pub(super) fn moves_head(run: &FinishedCommand<'_>) -> bool {
         (names > 1 || !is_new_branch(words)) && !is_of_files(command, words, run.printed)
     };
     !run.printed.contains("Already on ") && shell::commands(run.command).iter().any(moves)
+}
+
+/// Whether a command may take commits from the branch. A reset without a commit only discards changes.
+pub(super) fn rewrites_commits(run: &FinishedCommand<'_>) -> bool {
+    let rewrites = |command: &Command| match shell::purpose(command).as_slice() {
+        ["git", "rebase"] => true,
+        ["git", "reset"] => {
+            let mut words = command.words.iter().skip_while(|word| *word != "reset").skip(1);
+            words.any(|word| !word.starts_with('-') && word != "HEAD")
+        }
+        _ => false,
+    };
+    shell::commands(run.command).iter().any(rewrites)
 }
 
 /// Whether a command may commit, discard or put away changes. A checkout of a branch carries them along.

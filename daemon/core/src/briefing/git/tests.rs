@@ -200,6 +200,7 @@ fn a_checked_out_branch_is_known_without_the_message_of_git() {
         ("git checkout 005-lexer", &long, Some("005-lexer")),
         ("git checkout -b 006-parser main", "", Some("006-parser")),
         ("git switch -c 007-ast && cargo test", "", Some("007-ast")),
+        ("git checkout -q -B rewrite $BASE", "", Some("rewrite")),
         ("git checkout src/lexer.rs", "", Some("main")),
     ] {
         let mut state = GitState::default();
@@ -344,4 +345,63 @@ fn a_branch_that_was_deleted_on_the_remote_is_listed() {
     let (lines, ..) =
         state(&[("git push origin --delete notes", "To ../app.git\n - [deleted]         notes\n")]);
     assert_eq!(lines, ["deleted on the remote: notes"]);
+}
+
+#[test]
+fn a_commit_made_quietly_is_known_by_its_subject_until_its_id_is_seen() {
+    let quiet = ("git add -A && git commit -qm 'docs: the lexer' && ls", "src\n");
+    let unnamed = "committed, id not printed: docs: the lexer";
+    let (lines, head, _) = state(&[MADE, quiet]);
+    assert_eq!((lines, head.as_deref()), (vec![MADE.1.into(), unnamed.into()], Some(unnamed)));
+    let log = ("git log --oneline -2", "bbbbbbb2 docs: the lexer\naaaaaaa1 fix: the lexer");
+    let (lines, head, _) = state(&[MADE, quiet, log]);
+    assert_eq!(lines, [MADE.1, "bbbbbbb2 docs: the lexer"]);
+    assert_eq!(head.as_deref(), Some("bbbbbbb2 docs: the lexer"));
+    let both =
+        ("git commit -q -m 'docs: the lexer' && git log --oneline -1", "bbbbbbb2 docs: the lexer");
+    assert_eq!(state(&[MADE, both]).0, lines);
+    let amended = ("git commit -q --amend --no-edit", "");
+    let (lines, _, replaced) = state(&[MADE, quiet, amended]);
+    assert_eq!((lines.len(), replaced.len()), (2, 0), "the commit before is not the one amended");
+    let named = ("git commit --amend --no-edit", "[main ccccccc3] docs: the lexer");
+    let (lines, _, replaced) = state(&[MADE, quiet, named]);
+    assert_eq!((lines, replaced.len()), (vec![MADE.1.into(), named.1.to_owned()], 0));
+    for unknown in ["git commit -q -F msg", "git commit -q -m \"$(cat msg)\"", "git log -m x"] {
+        assert_eq!(state(&[MADE, (unknown, "")]).0, [MADE.1], "{unknown}");
+    }
+}
+
+#[test]
+fn a_reset_without_a_commit_keeps_the_commits() {
+    let log = ("git log --oneline -1", "bbbbbbb2 fix: the lexer");
+    for (command, is_kept) in [
+        ("git cherry-pick --abort; git reset -q --hard", true),
+        ("git reset --hard HEAD", true),
+        ("git reset --hard HEAD~1", false),
+        ("git rebase --continue", false),
+    ] {
+        assert_eq!(state(&[log, (command, "")]).0.len() == 1, is_kept, "{command}");
+    }
+}
+
+#[test]
+fn a_script_that_failed_after_a_checkout_leaves_open_what_is_checked_out() {
+    for (command, is_known) in [
+        ("git checkout -q -B rewrite $BASE; git cherry-pick $c || exit 1", false),
+        ("git checkout -b rewrite main && cargo test", false),
+        ("git checkout rewrite", true),
+        ("git cherry-pick $c; ls", true),
+    ] {
+        let mut state = GitState::default();
+        state.read(&run(
+            1,
+            "git status -sb && git log --oneline -1",
+            "## main...o/main\naaaaaaa1 fix: a thing",
+            "",
+        ));
+        state.read(&run(1, MADE.0, MADE.1, ""));
+        state.read_failed(&run(2, command, "", ""));
+        let says_branch = state.lines.iter().any(|line| line.text.starts_with("## main"));
+        assert_eq!((says_branch, state.head("").is_some()), (is_known, is_known), "{command}");
+    }
 }

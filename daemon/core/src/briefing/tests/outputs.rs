@@ -18,9 +18,10 @@ fn push_fails(briefing: &mut Briefing, seq: u64, code: i64) {
 fn the_output_of_a_failure_is_shown_until_it_is_fixed() {
     let mut briefing = thread();
     push_fails(&mut briefing, 20, 1);
+    calls(&mut briefing, 21, "c9", "git status");
     let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
     assert!(rendered(&briefing).contains("hook 3: checked part 3"), "{}", rendered(&briefing));
-    push_fails(&mut briefing, 21, 0);
+    push_fails(&mut briefing, 22, 0);
     assert!(!rendered(&briefing).contains("hook 3"), "{}", rendered(&briefing));
 }
 
@@ -69,6 +70,7 @@ fn warnings_of_a_successful_program_outlive_edits_of_the_files_they_name() {
     let mut briefing = thread();
     let printed = "ERROR: two specs begin with 001, see the guide of the project\nCopied the template to specs/005/plan.md\n".repeat(8);
     briefing.record_output(20, "./setup.sh --json", &printed, None);
+    calls(&mut briefing, 21, "c9", "apply_patch specs/005/plan.md");
     edits(&mut briefing, 21, "specs/005/plan.md", "The plan of the lexer stands here.\n", "");
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
@@ -315,6 +317,7 @@ fn a_record_of_an_output_is_shown_whole_or_not_at_all() {
         |n: u32| [format!("Grammar {n}"), format!("> \"read {n}\""), format!("made {n} days ago")];
     let list: String = (0..16).map(|n| record(n).join("\n") + "\n\n").collect();
     briefing.record_output(20, "grammars status", &list, None);
+    calls(&mut briefing, 21, "c9", "grammars make");
     let mut counts = Vec::new();
     for tokens in [300, 340, 380, 420, 500, 800, 4_000] {
         let text = render(&briefing, &Extra::default(), tokens);
@@ -331,6 +334,7 @@ fn lines_of_an_output_that_are_left_out_are_marked() {
     let mut briefing = thread();
     let outline: String = (0..30).map(|n| format!("{n}: The rules of part {n}\n")).collect();
     briefing.record_output(21, "grep -n rules PLAN.md", &outline, None);
+    calls(&mut briefing, 22, "c9", "ls rules");
     let text = render(&briefing, &Extra::default(), 4_000);
     let parts = text.lines().filter_map(|line| {
         let (number, rest) = line.trim().split_once(": The rules of part")?;
@@ -349,10 +353,31 @@ fn an_answer_of_one_line_is_quoted_whole_and_one_of_an_earlier_turn_is_read() {
     let settings: String = (0..12).map(|n| format!("\"part{n}\":{{\"is_open\":true}},")).collect();
     briefing.record_output(20, "gh api repos/o/r/settings", &format!("{{{settings}}}"), None);
     let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains(&format!("it printed (#20): {{{settings}}}")), "{text}");
+    calls(&mut briefing, 21, "c9", "gh auth status");
+    let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains(&format!("settings → {{{settings}}}")), "{text}");
     briefing.hold_words(21, "The settings are read.");
     briefing.end_turn(false, None);
     briefing.begin_turn(22, "Rename the lexer.", None);
     let text = render(&briefing, &Extra::default(), 300);
     assert!(!text.contains("part11"), "{text}");
+}
+
+#[test]
+fn what_the_last_command_printed_is_shown_whole_until_the_agent_goes_on() {
+    let listed: String = (10..34).map(|n| format!("src/part{n}.rs    g3 g4\n")).collect();
+    let mut briefing = thread();
+    calls(&mut briefing, 20, "c9", "sort shared.txt | head -40");
+    briefing.take_running("c9");
+    briefing.record_output(21, "sort shared.txt | head -40", &listed, None);
+    briefing.hold_words(22, "24 shared files. Building the history:");
+    let all = |text: &str| (10..34).all(|n| text.contains(&format!("src/part{n}.rs g3 g4")));
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(all(&text) && text.contains("it printed (#21): src/part10.rs g3 g4 | "), "{text}");
+    let text = render(&briefing, &Extra::default(), 600);
+    assert!(text.contains("src/part10.rs") && !all(&text), "{text}");
+    calls(&mut briefing, 23, "c10", "git commit -m parts");
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(!text.contains("it printed"), "{text}");
 }

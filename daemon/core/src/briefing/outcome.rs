@@ -35,6 +35,12 @@ pub(super) fn result(run: &FinishedCommand<'_>) -> String {
         () => match success_line(run.class, run.printed).filter(|_| is_only || part.is_last) {
             Some(line) => line.to_owned(),
             None if part.is_last => last_line(run.printed).to_owned(),
+            None if is_hidden && is_only => match run.printed.trim() {
+                "" => "printed nothing".to_owned(),
+                // A linter names what it found without words for it.
+                _ if run.class == Class::Lint => String::new(),
+                _ => "no failure in what was printed".to_owned(),
+            },
             None => String::new(),
         },
     };
@@ -173,6 +179,13 @@ mod tests {
             ),
             ("cargo test || true", 0, "error: it broke", "failed; error: it broke"),
             ("cargo test | tail -1", 0, "done", "exit code hidden by what follows it; done"),
+            (
+                "go test ./... | grep -v ^ok; echo $?",
+                0,
+                "? x/fonts [no test files]\n1",
+                "exit code hidden by what follows it; no failure in what was printed",
+            ),
+            ("go vet ./...; ls", 0, "a.go:4: x not used", "exit code hidden by what follows it"),
             ("make && ls | tail -1", 0, "a.rs", "exit 0"),
             ("make && ls", 0, "Finished `dev` in 2s\na.rs", "exit 0; Finished `dev` in 2s"),
             ("make && cargo clippy && ls", 0, "Finished `dev` in 2s\na.rs", "exit 0"),

@@ -90,7 +90,7 @@ fn checks_failures_and_git_are_recorded_separately() {
         results,
         [
             "exit 101; 3 passed, 1 failed; thread 'a' panicked at x.rs:4",
-            "exit code hidden by what follows it",
+            "exit code hidden by what follows it; printed nothing",
             "exit 0; 4 passed, 0 failed",
             "exit code hidden by what follows it"
         ]

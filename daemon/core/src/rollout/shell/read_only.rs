@@ -69,6 +69,11 @@ fn writes(program: &str, arguments: &[&str]) -> bool {
             let is_short = |a: &str| a.starts_with('-') && !a.starts_with("--");
             arguments.iter().any(|a| is_short(a) && a.contains('o') || a.starts_with("--output"))
         }
+        // The second file is written.
+        "uniq" => {
+            let is_option = |a: &str| a.starts_with('-') || a.bytes().all(|b| b.is_ascii_digit());
+            arguments.iter().filter(|argument| !is_option(argument)).count() > 1
+        }
         "date" => arguments.iter().any(|a| *a == "-s" || a.starts_with("--set")),
         // `print > "file"` and `print | "sh"`, not `$1 > 5`.
         "awk" => arguments.iter().any(|script| {
@@ -92,9 +97,11 @@ fn git_looks(arguments: &[&str]) -> bool {
             o.starts_with("--show") || matches!(*o, "-v" | "-vv" | "-a" | "-r" | "--list" | "--all")
         }),
     };
-    GIT_VERBS.contains(verb)
-        && !rest.iter().any(|option| option.split('=').next() == Some("--output"))
-        || GIT_LISTS.contains(verb) && is_list()
+    // `git grep -O` opens what it found in a program.
+    let writes = |option: &&str| {
+        option.split('=').next() == Some("--output") || *verb == "grep" && option.starts_with("-O")
+    };
+    GIT_VERBS.contains(verb) && !rest.iter().any(writes) || GIT_LISTS.contains(verb) && is_list()
 }
 
 /// Whether GitHub's client only asks. An API call with fields is a POST.
@@ -134,6 +141,7 @@ mod tests {
             "git -C sub log --oneline -5; git --no-pager show HEAD",
             "git branch --show-current; git remote -v; git worktree list --porcelain",
             "date +%Y-%m-%d",
+            "uniq -f 1 names.txt",
             "sudo cat /etc/hosts",
             "gh repo create --help | head -40",
             "gh pr view 7 --json title && gh pr checks; gh auth status",
@@ -155,6 +163,8 @@ mod tests {
             "find . -type f -exec sed -i s/a/b/ {} +",
             "fd -e orig -x rm",
             "sort -uo names.txt names.txt",
+            "uniq -c names.txt counts.txt",
+            "git grep -Oless lexer",
             r#"awk '{ printf("%s", $1) > "names.txt" }' a.txt"#,
             "git diff --output=all.patch",
             r#"awk '{ print $1 > "names.txt" }' a.txt"#,

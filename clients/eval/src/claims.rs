@@ -127,9 +127,9 @@ fn request(task: &str, facts: &[Fact]) -> Option<Result<(), String>> {
         Fact::Request(text) => Some(text),
         _ => None,
     })?;
-    // `#12 (in progress) words (said after: an offer)`; a template is named rather than quoted.
+    // `#12 (in progress) words (in answer to: an offer)`; a template is named rather than quoted.
     let words = task.split_once(") ")?.1;
-    let words = words.split(" (said after: ").next().unwrap_or(words);
+    let words = words.split(" (in answer to: ").next().unwrap_or(words);
     if words.starts_with('(') {
         return None;
     }
@@ -174,7 +174,7 @@ mod tests {
             ("src/a.rs (edited 2x, +4 -0)", 1, 1),
             ("src/b.rs (edited)", 0, 0),
             ("[TASK]\n#1 (in progress) Mend the lexer", 1, 0),
-            ("[TASK]\n#1 (in progress) Mend (said after: 1. Mend the lexer)", 1, 0),
+            ("[TASK]\n#1 (in progress) Mend (in answer to: 1. Mend the lexer)", 1, 0),
             ("[TASK]\n#1 (in progress) Mend the parser", 1, 1),
             ("not seen: tests, builds; changed files seen: 0", 1, 1),
         ] {

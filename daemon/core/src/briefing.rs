@@ -14,6 +14,7 @@
 //! Everything is a quotation or a count; nothing is inferred from words. Text is redacted before it gets
 //! here.
 
+mod agents;
 mod answer;
 mod chain;
 mod checks;

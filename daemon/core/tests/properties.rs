@@ -101,7 +101,7 @@ proptest! {
                     let words = quote::block(&request.text);
                     let text = text.trim_end();
                     // A short answer precedes the request it answers.
-                    let answer = text.rsplit_once(" (said after: ").map_or(text, |(answer, _)| answer);
+                    let answer = text.rsplit_once(" (in answer to: ").map_or(text, |(answer, _)| answer);
                     let is_last = [text, answer].iter().any(|end| end.ends_with(words.trim_end()));
                     prop_assert!(is_last, "{text}");
                 }

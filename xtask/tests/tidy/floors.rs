@@ -63,6 +63,7 @@ const ROLLOUT: &[Floor] = &[
 const BRIEFING: &[Floor] = &[
     &["spot"],
     &[
+        "agents",
         "answer",
         "chain",
         "extra",

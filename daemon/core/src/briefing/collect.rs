@@ -40,8 +40,11 @@ const TURNS_MAX: usize = 512;
 /// Group of a report that another agent wrote.
 pub(super) const ANOTHER_AGENT: &str = "another agent";
 
+/// Opens the folder of a command.
+pub(super) const IN: &str = "(in ";
+
 /// Opens a quotation of what a short answer refers to.
-pub(super) const ANSWERS: &str = "(said after: ";
+pub(super) const ANSWERS: &str = "(in answer to: ";
 
 /// Opens what the person chose or typed in a dialog.
 pub(super) const CHOSE: &str = "(in a dialog: ";
@@ -93,6 +96,8 @@ pub struct Briefing {
     pub(super) tasks: TaskList,
     /// Calls without a result, or that still run.
     pub(super) running: VecDeque<RunningCall>,
+    /// Agents in the background that have not reported.
+    pub(super) background: VecDeque<RecentCall>,
     /// The last refused edit, until its file is edited or the person types.
     pub(super) refused: Option<(u64, FileEdit)>,
     /// The agent's last calls and their outcomes, newest last.
@@ -152,7 +157,7 @@ pub(super) struct RunningCall {
     pub printed: String,
 }
 
-/// A call of the current turn.
+/// A call of the current turn, or one that started an agent in the background.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecentCall {
     pub seq: u64,
@@ -169,6 +174,8 @@ pub(super) struct SeenOutput {
     pub text: String,
     /// A failure or a check, whose outcome has a section of its own.
     pub has_own_section: bool,
+    /// Only git printed it.
+    pub is_of_git: bool,
 }
 
 /// A finished command. Redacted.

@@ -1,6 +1,7 @@
 //! Turns steps into evidence, in order.
 
-use super::collect::{Briefing, CommandRun, RunningCall, written_to};
+use super::agents::{LAUNCHED, TO_AGENTS, is_for_agent, starts_agent};
+use super::collect::{Briefing, CommandRun, IN, RunningCall, written_to};
 use super::documents;
 use super::file_edit::{FileEdit, parted};
 use crate::rollout::patch::LineCounts;
@@ -86,7 +87,7 @@ impl Briefing {
             seq: at.seq,
             call_id: call.id.clone(),
             what: match &call.work {
-                Work::Script { gist: Some(gist), .. } => gist.clone(),
+                Work::Script { gist, .. } => places.said(gist.as_deref().unwrap_or(&call.what)),
                 _ => call.what.clone(),
             },
             program: program_of(called),
@@ -173,7 +174,9 @@ impl Briefing {
             Work::Other if is_for_agent(&call.what) && !outcome.is_failure() => {
                 let printed = answered.printed();
                 // An agent started in the background answers with an announcement and reports later.
-                if !printed.starts_with(['{', '[']) && !printed.starts_with(LAUNCHED) {
+                if printed.starts_with(LAUNCHED) {
+                    self.record_launch(running);
+                } else if !printed.starts_with(['{', '[']) {
                     self.record_agent_report(at.seq, printed, folder);
                 }
             }
@@ -289,6 +292,16 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
+    /// A command, with the folder it runs in if that is not the thread's.
+    fn said(self, command: &str) -> String {
+        match self.from.filter(|from| Some(*from) != self.folder) {
+            Some(from) if !command.starts_with("cd ") => {
+                format!("{IN}{}) {command}", self.shown(from))
+            }
+            _ => command.to_owned(),
+        }
+    }
+
     /// The path relative to the thread's folder if inside it.
     fn shown(self, path: &str) -> String {
         let path = paths::absolute(path, self.from);
@@ -380,32 +393,8 @@ fn is_passing(path: &str) -> bool {
     paths::is_temporary_or_unresolved(path) && !path.starts_with("/dev/")
 }
 
-/// Programs that are agents or start them.
-const AGENTS: [&str; 8] =
-    ["claude", "codex", "gemini", "opencode", "aider", "goose", "copilot", "workmux"];
-
-/// Whether a script starts another agent.
-fn starts_agent(action: &Action) -> bool {
-    let Action::Script(script) = action else { return false };
-    let programs = script.commands.iter().filter_map(|command| command.words.first());
-    let mut names = programs.map(|program| program.rsplit('/').next().unwrap_or(program));
-    names.any(|name| AGENTS.contains(&name))
-}
-
-/// Tools whose arguments are addressed to another agent.
-const TO_AGENTS: [&str; 6] = ["Task", "Agent", "task", "spawn_agent", "send_input", "SendMessage"];
-
 /// Claude Code's tool that reads a skill.
 const SKILL: &str = "Skill";
-
-/// Claude Code's answer when an agent starts in the background.
-const LAUNCHED: &str = "Async agent launched";
-
-/// Whether a call hands work to another agent, so that its answer is that agent's report.
-fn is_for_agent(call: &str) -> bool {
-    let tool = call.split(' ').next().unwrap_or_default();
-    TO_AGENTS.contains(&tool)
-}
 
 /// Whether most lines are prose rather than code.
 fn is_prose(text: &str) -> bool {

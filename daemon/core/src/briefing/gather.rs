@@ -9,15 +9,17 @@ mod outputs;
 mod requests;
 mod shares;
 mod state;
+mod template;
 mod units;
+
+pub(super) use requests::picked;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
 
-use super::answer;
-use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
+use super::collect::{Briefing, IN, THOUGHT, TurnOutcome, report_strength};
 use super::documents;
 use super::evidence::Line;
 use super::extra::Extra;
@@ -35,15 +37,19 @@ const NAME_BYTES_MIN: usize = 6;
 const NAMED_WEIGHT: f64 = 1.5;
 const READ_FOR_STEP_WEIGHT: f64 = 1.25;
 
+/// Strength, in percent, of the first line of a report, so that each turn has a line before any has many.
+const FIRST_OF_REPORT_PERCENT: u16 = 150;
+
 /// Messages of one report are at most this many lines apart: an agent woken in the same turn reports again.
 const SAME_REPORT: u64 = 6;
 
 /// Remarks recent enough to describe the current state.
 const NEWEST_REMARKS: usize = 16;
 
-/// Strength, in percent, of remarks in a turn that ended without a report, and where a later turn has one, which may cover
-/// them.
+/// Strength, in percent, of remarks in a turn that ended without a report, of those in the running turn, and of those in a
+/// turn that a later turn's report may cover.
 const UNREPORTED_PERCENT: u16 = 300;
+const CURRENT_REMARK_PERCENT: u16 = 160;
 const REPORTED_LATER_PERCENT: u16 = 110;
 
 /// A request shorter than this names no files itself.
@@ -52,11 +58,10 @@ const SHORT_REQUEST_BYTES: usize = 80;
 /// For an edited file, added lines say more than lines that were read.
 const EDITED_WEIGHT: f64 = 0.6;
 
-/// Weight factors of the first and the last step of a template.
-const FIRST_STEP: f64 = 0.85;
-const LAST_STEP: f64 = 1.25;
+/// Weight factor of the lines of files that the last calls read or wrote.
+const UNREAD_WEIGHT: f64 = 2.0;
 
-/// Weight factor of the part of a workflow that was read last.
+/// Weight factor of the part of a workflow that was read last, and of the step of a template that the agent speaks of.
 const CURRENT_STEP: f64 = 1.6;
 
 /// Maximum bytes of a line in a small view, where two short lines say more than one long line.
@@ -127,8 +132,21 @@ impl<'a> Builder<'a> {
         for (order, (line, is_open)) in (0..).zip(&self.extra.plan) {
             self.push(EvidenceKind::Plan, order, (0, if *is_open { 110 } else { 25 }), line);
         }
+        self.raise_unread();
         self.now();
         self.pending_edits();
+    }
+
+    /// Raises what the agent's last calls read and wrote: it has not gone on from it yet.
+    fn raise_unread(&mut self) {
+        let Some(last_call) = self.briefing.actions.back().map(|call| call.seq) else { return };
+        let of_files = [EvidenceKind::Document, EvidenceKind::Rule, EvidenceKind::Added];
+        let is_of_files = |quote: &&mut Quote<'_>| of_files.contains(&quote.kind);
+        for quote in self.candidates.iter_mut().filter(is_of_files) {
+            if quote.order.0 > last_call {
+                quote.weight *= UNREAD_WEIGHT;
+            }
+        }
     }
 
     /// Raises the first lines of each recently edited file, so that every file appears before any is
@@ -207,8 +225,12 @@ impl<'a> Builder<'a> {
 
     /// Whether the command has no result yet; it is then listed as running.
     fn runs(&self, command: &str) -> bool {
-        let mut running = self.briefing.running.iter();
-        running.any(|running| running.what.starts_with(text::prefix(command, 60)))
+        let bare = |what: &'a str| match what.strip_prefix(IN) {
+            Some(placed) => placed.split_once(") ").map_or(what, |(_, bare)| bare),
+            None => what,
+        };
+        let mut running = self.briefing.running.iter().map(|running| bare(&running.what));
+        running.any(|what| what.starts_with(text::prefix(command, 60)))
     }
 
     /// The subject of the last turns, and the terms that many turns share.
@@ -262,6 +284,8 @@ impl<'a> Builder<'a> {
             let age = newer + pending;
             let percent =
                 if misunderstood.contains(&line.turn) { corrections::PERCENT } else { 100 };
+            let is_first = !self.is_small() && line.group.is_empty() && line.spot.at == 1;
+            let percent = if is_first { percent * FIRST_OF_REPORT_PERCENT / 100 } else { percent };
             let weight = (age, requests::strength_of(line, age) * percent / 100);
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
             self.label(group, &line.heading);
@@ -316,6 +340,7 @@ impl<'a> Builder<'a> {
                 && line.turn < now
                 && line.heading.is_empty()
                 && !reported.contains(&line.turn);
+            let is_of_now = kind == EvidenceKind::Remark && line.turn == now;
             let percent = match () {
                 () if is_followed || is_reported => 25,
                 () if misunderstood.contains(&line.turn) => corrections::PERCENT,
@@ -323,6 +348,7 @@ impl<'a> Builder<'a> {
                     REPORTED_LATER_PERCENT
                 }
                 () if is_all_said => UNREPORTED_PERCENT,
+                () if is_of_now && line.heading != THOUGHT => CURRENT_REMARK_PERCENT,
                 () if is_older => 70,
                 () => 100,
             };
@@ -336,27 +362,6 @@ impl<'a> Builder<'a> {
             self.label(group, &line.heading);
             self.place(line.spot);
         }
-    }
-
-    /// Weighs later steps of a template higher: they are more likely open, and the last ones say what to
-    /// deliver.
-    fn template(&mut self) {
-        let first = self.candidates.len();
-        self.lines(EvidenceKind::Template, self.briefing.template.iter());
-        let steps = &mut self.candidates[first..];
-        let last = u32::try_from(steps.len()).unwrap_or(u32::MAX).max(2) - 1;
-        for (at, step) in (0..).zip(steps) {
-            step.weight *= FIRST_STEP + (LAST_STEP - FIRST_STEP) * f64::from(at) / f64::from(last);
-        }
-    }
-
-    /// Whether the last template still says what to do: it is a role, or the person only answered since.
-    fn is_template_current(&self) -> bool {
-        let briefing = self.briefing;
-        let of = briefing.template.iter().next().map_or(0, |step| step.turn);
-        let since = briefing.requests.iter().filter(|line| line.turn > of);
-        let mut typed = since.filter(|line| !requests::is_answer(line));
-        briefing.is_role || typed.all(|line| line.text.len() <= answer::ANSWER_BYTES)
     }
 
     /// Whether the agent answered in that turn or later.

@@ -222,7 +222,7 @@ impl GitState {
     fn note_uncommitted(&mut self, run: &FinishedCommand<'_>) {
         let is_clean = run.printed.contains("nothing to commit")
             || run.printed.lines().any(|line| line.starts_with("## "));
-        if !looks_at_all(run.command) {
+        if !looks_at_all(run.command) || uncommitted::is_reshaped(run.command) {
             return;
         }
         let files = uncommitted::files_in(run.printed.lines().take(LINES_READ));

@@ -57,7 +57,9 @@ fn leads(line: &str, next: Option<&str>) -> bool {
         let is_open = !line.ends_with(ENDS) && line.len() <= LEAD_IN_BYTES * 3 / 2;
         is_open && next.is_some_and(|next| item_of(next.trim()).is_some())
     };
-    line.len() <= LEAD_IN_BYTES && line.ends_with([':', '：']) || is_above_list()
+    // With nothing below it, it announces what the agent does next.
+    let is_above = next.is_some() && line.len() <= LEAD_IN_BYTES && line.ends_with([':', '：']);
+    is_above || is_above_list()
 }
 
 /// Whether a line is indented more than another.
@@ -250,7 +252,13 @@ fn without_links(line: &str) -> Cow<'_, str> {
         let bare = name.trim_matches('`');
         let file = bare.split(':').next().unwrap_or(bare).rsplit('/').next().unwrap_or(bare);
         let is_place = target.starts_with('/') || target.contains(file);
-        out.push_str(if is_place { bare } else { &link[..end] });
+        // `[a.rs](/w/src/a.rs:7)` says where the file is, its name alone does not.
+        let is_path = target.contains('/') && !target.contains("://") && !bare.contains('/');
+        out.push_str(match is_place {
+            true if is_path && file.contains('.') && target.contains(bare) => target,
+            true => bare,
+            false => &link[..end],
+        });
         rest = &link[end..];
     }
     out.push_str(rest);
@@ -333,7 +341,8 @@ mod tests {
     #[test]
     fn links_and_long_paths_are_shortened() {
         for (line, expected) in [
-            ("see [a.rs](/w/src/a.rs:4) now", "see a.rs now"),
+            ("see [a.rs](/w/src/a.rs:4) now", "see /w/src/a.rs:4 now"),
+            ("see [a.rs:4](/w/src/a.rs#L4)", "see a.rs:4"),
             ("see [`src/a.rs:7`](/w/src/a.rs#L7)", "see src/a.rs:7"),
             ("the [issue](https://example.org/1)", "the [issue](https://example.org/1)"),
             ("open [x", "open [x"),

@@ -2,7 +2,7 @@
 
 use super::collect::{ANSWERS, Briefing, TurnOutcome};
 use super::extra::Extra;
-use super::gather::gather;
+use super::gather::{gather, picked};
 use super::select::{Quote, SMALL_TOKENS, Selection};
 use super::write::write;
 use crate::choice::cost;
@@ -117,10 +117,11 @@ fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
         .map_or(request.into(), |choices| choices.without_hidden(request))
         .into_owned();
     let now = briefing.turn();
-    let of_now = briefing.requests.iter().filter(|line| line.turn == now);
-    for line in
-        of_now.filter(|line| line.text.starts_with(ANSWERS) && !extra.hides(&line.text, None))
-    {
+    let offers = briefing.requests.iter().filter(|line| {
+        line.turn == now && line.text.starts_with(ANSWERS) && !extra.hides(&line.text, None)
+    });
+    let typed = request.clone();
+    for line in picked(&typed, offers.collect()) {
         request = format!("{} {}", request.trim_end(), line.text);
     }
     format!("{head}{}\n", text::cut_middle(&quote::block(request.trim_end()), room))

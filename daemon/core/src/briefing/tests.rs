@@ -193,7 +193,7 @@ fn a_briefing_has_the_request_what_it_answers_the_report_and_the_checks() {
     for expected in [
         "#1 Port the audit trait to core. We never break the public API.",
         "#10 (in progress) yes",
-        "#10 (in progress) yes (said after: Shall I move the sink too?)\n",
+        "#10 (in progress) yes (in answer to: Shall I move the sink too?)\n",
         "Moved the trait because two sinks share it.",
         "`infra` keeps the Postgres sink",
         "src/core/audit.rs (edited, +4 -0; adds AuditSink, record)",
@@ -373,10 +373,10 @@ fn another_agents_report_is_marked_and_answers_nothing() {
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("turn 2, another agent (#12):\n The parser has two tables."), "{text}");
     assert!(
-        text.contains("yes (said after: The lexer is done. Shall I write the parser?)\n"),
+        text.contains("yes (in answer to: The lexer is done. Shall I write the parser?)\n"),
         "{text}"
     );
-    assert!(!text.contains("said after: Shall I drop one?") && !text.contains("usage"), "{text}");
+    assert!(!text.contains("in answer to: Shall I drop one?") && !text.contains("usage"), "{text}");
 }
 
 #[test]
@@ -413,10 +413,7 @@ fn lines_without_a_heading_are_not_below_the_heading_of_others() {
     briefing.hold_words(2, report);
     briefing.hold_words(3, "All **tests** passed after it.");
     let text = render(&briefing, &Extra::default(), 2_000);
-    assert!(
-        text.contains("`new.rs`, as it was\n (not under that heading:)\n All tests passed"),
-        "{text}"
-    );
+    assert!(text.contains("`new.rs`, as it was\n (also:)\n All tests passed"), "{text}");
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn in_order<'q>(mut chosen: Vec<&'q Quote<'q>>) -> Vec<&'q Quote<'q>> {
 }
 
 /// Marks the end of lines under a heading.
-const NO_HEADING: &str = " (not under that heading:)\n";
+const NO_HEADING: &str = " (also:)\n";
 
 /// Marks the end of thoughts.
 const SAID: &str = " (said:)\n";

@@ -11,6 +11,7 @@ use super::{At, Call, CallResult, CommandOutcome};
 use crate::bounded::push_bounded;
 use crate::limits;
 use crate::rollout::output;
+use crate::rollout::shell;
 use crate::rollout::tool::Poll;
 
 /// Calls whose outcome is not known yet. Bounded.
@@ -81,6 +82,9 @@ impl Pending {
                 return None;
             }
             _ if is_poll && waiting.is_stopped => CommandOutcome::Unknown,
+            CommandOutcome::Exit(0) if is_fatal(&answer.text, &waiting.call) => {
+                CommandOutcome::Failed
+            }
             outcome => outcome,
         };
         if outcome == CommandOutcome::Running {
@@ -153,6 +157,12 @@ impl Pending {
     fn bytes(&self) -> usize {
         self.waiting.iter().map(|waiting| waiting.call.bytes()).sum()
     }
+}
+
+/// Whether git failed and a filter of its output did not: `git ls-remote | sed` ends with the exit code of `sed`.
+fn is_fatal(printed: &str, call: &Call) -> bool {
+    printed.trim_start().starts_with("fatal: ")
+        && shell::commands(&call.what).last().is_some_and(|command| command.is_piped)
 }
 
 #[cfg(test)]

@@ -454,3 +454,17 @@ fn a_briefing_of_ours_is_not_recorded_again() {
         assert_eq!(briefing.contains("drops the last line"), is_recorded, "{what}: {briefing}");
     }
 }
+
+#[test]
+fn git_that_failed_before_a_filter_has_failed() {
+    for (command, printed, failed) in [
+        ("git ls-remote origin | sed -n 1,9p", "fatal: Could not resolve host", true),
+        ("git fetch || git init", "fatal: not a git repository\nInitialized", false),
+        ("grep -h fatal log.txt | head", "a fatal: error", false),
+    ] {
+        let mut lines = vec![asked("check it")];
+        lines.extend(ran("z", command, &format!("Exit code: 0\nOutput:\n{printed}")));
+        let outcome = Folded::of(Source::Codex, &lines).commands()[0].1;
+        assert_eq!(outcome == CommandOutcome::Failed, failed, "{command}: {outcome:?}");
+    }
+}

@@ -31,6 +31,9 @@ const OUTPUT_COMMAND_BYTES: usize = 150;
 /// Maximum bytes of a running command's output.
 const RUNNING_BYTES: usize = 400;
 
+/// Maximum agents in the background to keep.
+const BACKGROUND_MAX: usize = 8;
+
 /// Maximum calls without an answer to keep.
 const RUNNING_MAX: usize = 16;
 
@@ -63,6 +66,13 @@ impl Briefing {
         }
     }
 
+    /// Records that an agent runs in the background. Its report names the call.
+    pub(in crate::briefing) fn record_launch(&mut self, call: RunningCall) {
+        self.end_action(&call.call_id, "started in the background");
+        let agent = RecentCall { seq: call.seq, call_id: call.call_id, text: call.what };
+        push_bounded(&mut self.background, agent, BACKGROUND_MAX);
+    }
+
     /// Removes and returns a call that has its result.
     pub(in crate::briefing) fn take_running(&mut self, call_id: &str) -> Option<RunningCall> {
         let index = self.running.iter().rposition(|running| running.call_id == call_id)?;
@@ -88,9 +98,11 @@ impl Briefing {
         printed: &str,
         folder: Option<&str>,
     ) {
-        // Output of git has its own section.
-        if !what.contains("git ") || !only_git_prints(what) {
-            self.push_output((seq, false), what, printed, folder);
+        // Output of git has its own section; only the newest is shown as it is.
+        self.outputs.retain(|output| !output.is_of_git);
+        self.push_output((seq, false), what, printed, folder);
+        if let Some(newest) = self.outputs.back_mut() {
+            newest.is_of_git = newest.seq == seq && what.contains("git ") && only_git_prints(what);
         }
     }
 
@@ -142,7 +154,8 @@ impl Briefing {
         }
         let turn = self.turn;
         let text = warnings::cut(printed.trim(), OUTPUT_BYTES);
-        let output = SeenOutput { seq, turn, what, text, has_own_section };
+        let is_of_git = false;
+        let output = SeenOutput { seq, turn, what, text, has_own_section, is_of_git };
         self.make_room_for_output();
         self.outputs.push_back(output);
     }

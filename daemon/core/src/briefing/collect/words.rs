@@ -19,6 +19,9 @@ pub(in crate::briefing) const THOUGHT: &str = "thought, not said";
 /// Heading of a model's summary.
 const SUMMARY: &str = "summary of an earlier compaction";
 
+/// Maximum bytes of the name of an agent that reports.
+const WHO_BYTES: usize = 100;
+
 impl Briefing {
     /// Holds words of the agent: they become the turn's report unless a call follows.
     pub(in crate::briefing) fn hold_words(&mut self, seq: u64, message: &str) {
@@ -91,6 +94,7 @@ impl Briefing {
         // The harness adds the cost at the end.
         let message = message.split("<usage>").next().unwrap_or_default();
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        let who = self.reporting_agent(&message);
         // In its wrapper, the harness escapes the report.
         let is_escaped = message.trim_start().starts_with('<');
         let mut is_first = true;
@@ -107,9 +111,19 @@ impl Briefing {
             is_first = false;
             let line = lines::tidy(words, folder, 420);
             let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
-            let below = (ANOTHER_AGENT, &*message_line.label());
+            let below = (&*who, &*message_line.label());
             push_placed(&mut self.reports, at, kind, below, (line, message_line.spot));
         });
+    }
+
+    /// The name of the agent whose report it is, with its state as the harness says it. An agent that ended no longer
+    /// counts as running.
+    fn reporting_agent(&mut self, message: &str) -> String {
+        let call_id = between(message, "<tool-use-id>", "</tool-use-id>");
+        self.background.retain(|agent| call_id.is_none_or(|id| id != agent.call_id));
+        let summary = between(message, "<summary>", "</summary>");
+        let named = summary.filter(|summary| summary.starts_with("Agent "));
+        named.map_or(ANOTHER_AGENT.to_owned(), |summary| text::one_line_cut(summary, WHO_BYTES))
     }
 
     /// Records a prompt for another agent. Those of several agents are told apart by their numbers.
@@ -193,6 +207,10 @@ impl Briefing {
             });
         }
     }
+}
+
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    text.split_once(open)?.1.split_once(close).map(|(inside, _)| inside)
 }
 
 /// Items and bold words carry results, the first line states the subject, and code rarely says anything.

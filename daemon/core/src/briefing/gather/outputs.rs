@@ -24,8 +24,9 @@ const LINES_LAST: usize = 10;
 /// Strength of a warning.
 const WARNING_STRENGTH: u16 = 110;
 
-/// Maximum bytes of the newest output, which the agent has not acted on yet, and of one in a small view.
-const UNREAD_BYTES: usize = 1_000;
+/// Maximum outputs that the agent has not acted on yet, bytes of all of them, and bytes in a small view.
+const UNREAD_MAX: usize = 4;
+const UNREAD_BYTES: usize = 1_200;
 const UNREAD_BYTES_SMALL: usize = 240;
 
 /// Maximum lines of a record, and records of which an output is a list.
@@ -36,14 +37,16 @@ impl<'a> Builder<'a> {
     /// Quotes output of the latest commands: short ones whole, lines of longer ones.
     pub(super) fn outputs(&mut self) {
         let now = self.briefing.turn();
-        let unread = self.unread_output().map(|output| output.seq);
+        let unread: Vec<u64> = self.unread_outputs().take(UNREAD_MAX).map(|it| it.seq).collect();
         let percent = if self.is_small() { 50 } else { 100 };
         let (briefing, commands) = (self.briefing, &self.briefing.commands);
-        let newest = briefing.outputs.back().filter(|output| self.is_of_now(output));
+        let newest = briefing.outputs.iter().rev().find(|output| !output.is_of_git);
+        let newest = newest.filter(|output| self.is_of_now(output));
         let newest = newest.map(|output| output.seq);
         let is_newest = |output: &SeenOutput| newest == Some(output.seq);
         let visible = |output: &&SeenOutput| {
-            unread != Some(output.seq)
+            !output.is_of_git
+                && !unread.contains(&output.seq)
                 && !is_settled(commands, output, is_newest(output))
                 && !is_overtaken(briefing, output)
         };
@@ -83,13 +86,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The newest output if the agent has not acted on it: what it goes on from. Files are read again.
-    fn unread_output(&self) -> Option<&'a SeenOutput> {
-        let newest = self.briefing.outputs.back();
+    /// The outputs that the agent has not acted on, which it goes on from: those of its last calls.
+    fn unread_outputs(&self) -> impl Iterator<Item = &'a SeenOutput> {
         let last_call = self.briefing.actions.back().map_or(0, |call| call.seq);
-        let is_program = |output: &SeenOutput| output.what.contains(' ') && !is_failed_look(output);
-        newest
-            .filter(|output| self.is_of_now(output) && is_program(output) && last_call < output.seq)
+        let newest = self.briefing.outputs.iter().rev();
+        let newest = newest.take_while(move |it| self.is_of_now(it) && it.seq > last_call);
+        newest.filter(|output| !is_failed_look(output))
     }
 
     fn is_of_now(&self, output: &SeenOutput) -> bool {
@@ -97,20 +99,27 @@ impl<'a> Builder<'a> {
         output.turn == now && self.briefing.outcome(now) == TurnOutcome::Open
     }
 
-    /// What the last command printed, below it in NOW. `shown` is what its line says of that.
+    /// What the last calls printed, below them in NOW. `shown` is what the line of the last one says of that.
     pub(super) fn printed_last(&mut self, order: u64, shown: &str) {
-        let Some(output) = self.unread_output() else { return };
-        let lines = output.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let lines = lines.map(|words| words.join(" ")).filter(|line| says_something(line));
-        let printed = lines.collect::<Vec<_>>().join(" | ");
-        if shown.ends_with(&printed) {
-            return;
-        }
+        let unread: Vec<&SeenOutput> = self.unread_outputs().take(UNREAD_MAX).collect();
         let bytes = if self.is_small() { UNREAD_BYTES_SMALL } else { UNREAD_BYTES };
-        let text = format!("it printed (#{}): {}", output.seq, text::cut_middle(&printed, bytes));
-        match self.is_small() {
-            true => self.push(EvidenceKind::Now, (1, order), (0, 60), text),
-            false => self.push_fixed(EvidenceKind::Now, (1, order), text),
+        let (mut room, mut left) = (bytes, unread.len());
+        for output in unread.into_iter().rev() {
+            let lines = output.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let lines = lines.map(|words| words.join(" ")).filter(|line| says_something(line));
+            let printed = lines.collect::<Vec<_>>().join(" | ");
+            let printed = text::cut_middle(&printed, room / left.max(1));
+            (room, left) = (room - printed.len(), left - 1);
+            if shown.ends_with(&*printed) {
+                continue;
+            }
+            let is_file = !output.what.contains(' ');
+            let of = if is_file { format!(" {}", output.what) } else { String::new() };
+            let text = format!("it printed (#{}{of}): {printed}", output.seq);
+            match self.is_small() {
+                true => self.push(EvidenceKind::Now, (1, order), (0, 60), text),
+                false => self.push_fixed(EvidenceKind::Now, (1, order), text),
+            }
         }
     }
 

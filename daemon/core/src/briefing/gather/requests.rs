@@ -138,10 +138,7 @@ impl<'a> Builder<'a> {
             text.push_str(&format!(", as {times_before}x before"));
         }
         let is_recent = turns_ago <= RECENT_ANSWERS_TURNS;
-        let is_picked = |answer: &&&Line| answer::picks(&typed.text, offer(answer));
-        // Options not picked in an old menu were rejected.
-        let has_picked = !is_recent && answers.iter().any(|answer| is_picked(&answer));
-        for answer in answers.iter().filter(|answer| !has_picked || is_picked(answer)) {
+        for answer in picked(&typed.text, answers.to_vec()) {
             text.push_str(&format!(" {}", answer.text));
         }
         let strength = if is_recent { 60 } else { 25 };
@@ -159,6 +156,7 @@ impl<'a> Builder<'a> {
             TurnOutcome::Answered => "",
             // Messages typed while the agent worked are covered by the report of a later turn.
             TurnOutcome::Open if self.briefing.is_answered_after(line.turn) => "",
+            TurnOutcome::Open if line.turn == self.briefing.turn() => "",
             TurnOutcome::Open => " (no report)",
             TurnOutcome::Interrupted if self.briefing.is_answered_after(line.turn) => {
                 " (interrupted at first)"
@@ -167,6 +165,15 @@ impl<'a> Builder<'a> {
         };
         format!("#{}{outcome} ", line.seq)
     }
+}
+
+/// The quotations that a short answer refers to. The options of a menu that it did not pick were rejected.
+pub(in crate::briefing) fn picked<'l>(typed: &str, mut answers: Vec<&'l Line>) -> Vec<&'l Line> {
+    let is_picked = |answer: &&Line| answer::picks(typed, offer(answer));
+    if answers.iter().any(is_picked) {
+        answers.retain(is_picked);
+    }
+    answers
 }
 
 /// Whether the line belongs to what the person typed and is no part of it.

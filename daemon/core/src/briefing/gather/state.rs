@@ -55,6 +55,10 @@ impl<'a> Builder<'a> {
             let text = format!("replaced by later commits, gone: {}", gone.join(", "));
             self.push(EvidenceKind::Git, (u64::MAX, 0), (0, 50), text);
         }
+        let is_own = |line: &GitLine| {
+            ["[", git::UNNAMED, git::PUSHED].iter().any(|opening| line.text.starts_with(opening))
+        };
+        let has_own = git.lines.iter().any(is_own);
         for (index, line) in git.lines.iter().enumerate() {
             let head = git.head(&line.place);
             let is_made = line.text.starts_with('[') || line.text.starts_with(git::UNNAMED);
@@ -67,6 +71,8 @@ impl<'a> Builder<'a> {
             }
             let strength = match () {
                 () if is_old || line.text.ends_with("(forced update)") => 30,
+                // What the thread did says more than the commits of others.
+                () if has_own && head != Some(index) && git::is_log_line(&line.text) => 30,
                 // The latest output of git is the current state.
                 () if index + 4 >= git.lines.len() || head == Some(index) => 140,
                 () if is_made || line.text.starts_with(git::PUSHED) => 100,
@@ -241,6 +247,11 @@ impl<'a> Builder<'a> {
                 format!("{state}: #{} {}{printed}", running.seq, self.short(&running.what))
             };
             self.push(EvidenceKind::Now, (2, running.seq), (0, 60), text);
+        }
+        for agent in &self.briefing.background {
+            let text =
+                format!("in the background, not reported yet: #{} {}", agent.seq, agent.text);
+            self.push(EvidenceKind::Now, (2, agent.seq), (0, 60), text);
         }
         if self.briefing.outcome(self.briefing.turn()) == TurnOutcome::Open {
             let is_running =

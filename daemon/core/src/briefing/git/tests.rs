@@ -39,6 +39,8 @@ fn a_status_of_one_file_and_headings_do_not_change_the_tree_state() {
     assert_eq!(lines, ["uncommitted at the last look: src/a.rs, src/b.rs"]);
     let two = ("git status --short 2>/dev/null git diff", all.1);
     assert_eq!(state(&[two]).0, lines, "two commands on two lines");
+    let names = ("git status --porcelain | awk '{ print $1\" \"$2 }'", "M src/c.rs\n?? notes.md\n");
+    assert_eq!(state(&[all, names]).0, lines, "a filter prints other lines");
     let read = ("git log -1 && cat README.md", "## Development\n* first\n## Testing\n");
     assert_eq!(state(&[read]).0, [""; 0]);
     let branch = ("git status -sb && cat README.md", "## main...o/main\n## Development\n");

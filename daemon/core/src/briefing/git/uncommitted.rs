@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::documents;
+use crate::rollout::shell;
 
 /// Opens the line of uncommitted files, of which only the newest counts.
 pub(in crate::briefing) const UNCOMMITTED: &str = "uncommitted at the last look: ";
@@ -21,6 +22,17 @@ const UNTRACKED_TITLE: &str = "Untracked files:";
 
 /// A file with its state.
 type Listed<'a> = (&'static str, &'a str);
+
+/// Whether a filter prints other lines than the status did, or only some: `git status -s | awk '{ print $2 }'`.
+pub(super) fn is_reshaped(script: &str) -> bool {
+    const COPYING: [&str; 4] = ["cat", "head", "sort", "tee"];
+    let commands = shell::commands(script);
+    let mut pairs = commands.windows(2).filter(|pair| pair[1].is_piped);
+    pairs.any(|pair| {
+        let filter = pair[1].words.first().map_or("", String::as_str);
+        shell::purpose(&pair[0]).as_slice() == ["git", "status"] && !COPYING.contains(&filter)
+    })
+}
 
 /// The files in the lines of a status.
 pub(super) fn files_in<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<Listed<'a>> {

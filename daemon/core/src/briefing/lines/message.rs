@@ -41,8 +41,8 @@ struct Above<'a> {
     from: usize,
 }
 
-/// Splits `message` and passes each line to `visit`. Words that end with a colon become the heading of the
-/// list or code below them and are dropped without one; an item is the heading of the items nested in it, and
+/// Splits `message` and passes each line to `visit`. Words that end with a colon become the heading of
+/// what is below them; an item is the heading of the items nested in it, and
 /// a line of its own if it says something.
 pub(in crate::briefing) fn split<'a>(message: &'a str, visit: impl FnMut(MessageLine<'a>)) {
     let mut reader = MessageReader { message, ..MessageReader::default() };

@@ -208,3 +208,24 @@ fn code_is_quoted_with_its_asterisks() {
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(!text.contains("\n def parse(text, **options):"), "{text}");
 }
+
+#[test]
+fn commits_of_others_give_way_to_what_the_thread_did() {
+    let mut briefing = thread();
+    let log: String = (1..6).map(|n| format!("aaaaaaa{n} feat: part {n} of another\n")).collect();
+    for (seq, command, printed) in [
+        (20, "git commit -m x", "[next bbbbbbb2] fix: the lexer\n"),
+        (22, "git push", "   ccccccc1..bbbbbbb2  next -> next\n"),
+        (24, "git log --oneline -5 origin/main", &log),
+    ] {
+        briefing.record_command(ran("git", (seq, command), 0, printed), None);
+    }
+    let extra = Extra::default();
+    let (quotes, _) = gather::gather(&briefing, &extra, 4_000);
+    let weight = |part: &str| {
+        let of = quotes.iter().filter(|quote| quote.kind == kinds::EvidenceKind::Git);
+        of.filter(|quote| quote.text.contains(part)).map(|quote| quote.weight).fold(0.0, f64::max)
+    };
+    let (others, own) = (weight("of another"), weight("fix: the lexer").min(weight("pushed: ")));
+    assert!(own > others * 2.0, "{own} {others}");
+}

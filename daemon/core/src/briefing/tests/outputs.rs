@@ -84,7 +84,8 @@ fn the_end_of_a_checks_output_is_shown_besides_its_outcome() {
     briefing.record_outcome_output(20, "uname -m && cargo build --target x86_64", printed, None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("aarch64 | built grammars"), "{text}");
-    briefing.record_output(21, "wc -l grammars.txt", "40 grammars.txt", None);
+    calls(&mut briefing, 21, "c9", "wc -l grammars.txt");
+    briefing.record_output(22, "wc -l grammars.txt", "40 grammars.txt", None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(!text.contains("aarch64 | built grammars"), "{text}");
 }
@@ -124,6 +125,9 @@ fn what_a_script_with_git_prints_besides_is_shown() {
     ] {
         let mut briefing = thread();
         briefing.record_output(20, script, "the north gate is still open", None);
+        let text = render(&briefing, &Extra::default(), 4_000);
+        assert!(text.contains("it printed (#20): the north gate is still open"), "{text}");
+        calls(&mut briefing, 21, "c9", "ls");
         let text = render(&briefing, &Extra::default(), 4_000);
         assert_eq!(text.contains("the north gate is still open"), is_shown, "{script}\n{text}");
     }
@@ -277,7 +281,8 @@ fn of_checks_that_passed_only_warnings_are_shown() {
         };
         briefing.record_command(run, None);
         briefing.record_outcome_output(20, script, &printed, None);
-        briefing.record_output(21, "wc -l grammars.txt", "40 grammars.txt", None);
+        calls(&mut briefing, 21, "c9", "wc -l grammars.txt");
+        briefing.record_output(22, "wc -l grammars.txt", "40 grammars.txt", None);
         let text = render(&briefing, &Extra::default(), 4_000);
         assert_eq!(text.contains("lexer::part3 ... ok"), is_shown, "{script}, exit {code}: {text}");
         assert!(text.contains("unused variable"), "{text}");
@@ -380,4 +385,61 @@ fn what_the_last_command_printed_is_shown_whole_until_the_agent_goes_on() {
     calls(&mut briefing, 23, "c10", "git commit -m parts");
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(!text.contains("it printed"), "{text}");
+}
+
+#[test]
+fn outputs_of_calls_made_at_once_share_the_room() {
+    let long = |name: &str| (0..60).map(|n| format!("{name} part {n}\n")).collect::<String>();
+    let mut briefing = thread();
+    for (seq, id) in [(20, "c8"), (21, "c9")] {
+        calls(&mut briefing, seq, id, "rg part");
+    }
+    briefing.record_output(22, "rg part docs", &long("docs"), None);
+    briefing.record_output(23, "src/parts.rs", &long("src"), None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    let printed = |opening: &str| text.lines().find(|line| line.starts_with(opening));
+    let lines = ["it printed (#22): docs part 0 |", "it printed (#23 src/parts.rs): src part 0 |"];
+    let bytes: usize = lines.iter().filter_map(|line| printed(line)).map(str::len).sum();
+    assert!((1_100..1_300).contains(&bytes), "{bytes}: {text}");
+}
+
+#[test]
+fn an_agent_in_the_background_is_running_until_it_reports() {
+    let mut briefing = thread();
+    for (seq, id, what) in [(20, "a1", "Agent T1: the lexer"), (21, "a2", "Agent T2: the parser")] {
+        let call = RunningCall {
+            seq,
+            call_id: id.to_owned(),
+            what: what.to_owned(),
+            ..RunningCall::default()
+        };
+        briefing.record_call(call.clone(), None);
+        briefing.take_running(id);
+        briefing.record_launch(call);
+    }
+    let report = "<task-notification>\n<tool-use-id>a1</tool-use-id>\n<status>completed</status>\n<summary>Agent \"T1: the lexer\" finished</summary>\n<result>The lexer reads strings.</result>\n</task-notification>";
+    briefing.record_agent_report(22, report, None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(
+        text.contains("in the background, not reported yet: #21 Agent T2: the parser"),
+        "{text}"
+    );
+    assert!(text.contains("Agent T2: the parser → started in the background"), "{text}");
+    assert!(!text.contains("not reported yet: #20"), "{text}");
+    assert!(
+        text.contains("Agent \"T1: the lexer\" finished (#22):\n The lexer reads strings."),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_announced_with_a_colon_is_said() {
+    let mut briefing = thread();
+    briefing.hold_words(20, "The parser agent still runs. Review the lexer:");
+    calls(&mut briefing, 21, "c9", "git diff");
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(
+        text.contains("said last (#20): The parser agent still runs. Review the lexer:"),
+        "{text}"
+    );
 }

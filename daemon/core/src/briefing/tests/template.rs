@@ -86,3 +86,30 @@ fn a_step_that_is_above_its_parts_is_not_written_again_as_their_heading() {
     assert_eq!(text.matches("4. Compare the garden's plans").count(), 1, "{text}");
     assert!(text.contains("(prompt template: Compare the garden's plans"), "{text}");
 }
+
+#[test]
+fn the_step_that_the_agent_speaks_of_and_the_next_weigh_more() {
+    let steps = [("alder", "gate"), ("birch", "pond"), ("cedar", "wall"), ("elm", "road")];
+    let steps: String = (1..)
+        .zip(steps)
+        .map(|(step, (tree, place))| format!("{step}. Plant the {tree} at the {place}.\n"))
+        .collect();
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(
+        1,
+        &format!("## User Input\n\n```text\n```\n\n## Outline\n\n{steps}"),
+        None,
+    );
+    let weights = |briefing: &Briefing| {
+        let extra = Extra::default();
+        let (quotes, _) = gather::gather(briefing, &extra, 4_000);
+        let steps = quotes.iter().filter(|quote| quote.text.contains(". Plant the"));
+        steps.map(|quote| quote.weight).collect::<Vec<f64>>()
+    };
+    let before = weights(&briefing);
+    briefing.hold_words(2, "Next I look at the wall where the cedar goes:");
+    calls(&mut briefing, 3, "c1", "ls");
+    let raised: Vec<bool> =
+        before.iter().zip(weights(&briefing)).map(|(one, now)| now > *one).collect();
+    assert_eq!(raised, [false, false, true, true], "{before:?}");
+}

@@ -1,0 +1,59 @@
+//! The steps of the last prompt template.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::super::answer;
+use super::super::kinds::EvidenceKind;
+use super::super::terms;
+use super::{Builder, CURRENT_STEP, requests};
+
+/// Weight factors of the first and the last step of a template.
+const FIRST_STEP: f64 = 0.85;
+const LAST_STEP: f64 = 1.25;
+
+/// Terms that the agent's words share with the step that they are about.
+const TERMS_OF_STEP: usize = 2;
+
+impl Builder<'_> {
+    /// Weighs later steps of a template higher: they are more likely open, and the last ones say what to
+    /// deliver.
+    pub(super) fn template(&mut self) {
+        let first = self.candidates.len();
+        self.lines(EvidenceKind::Template, self.briefing.template.iter());
+        let steps = &mut self.candidates[first..];
+        let last = u32::try_from(steps.len()).unwrap_or(u32::MAX).max(2) - 1;
+        for (at, step) in (0..).zip(steps) {
+            step.weight *= FIRST_STEP + (LAST_STEP - FIRST_STEP) * f64::from(at) / f64::from(last);
+        }
+        self.raise_current_step(first);
+    }
+
+    /// Whether the last template still says what to do: it is a role, or the person only answered since.
+    pub(super) fn is_template_current(&self) -> bool {
+        let briefing = self.briefing;
+        let of = briefing.template.iter().next().map_or(0, |step| step.turn);
+        let since = briefing.requests.iter().filter(|line| line.turn > of);
+        let mut typed = since.filter(|line| !requests::is_answer(line));
+        briefing.is_role || typed.all(|line| line.text.len() <= answer::ANSWER_BYTES)
+    }
+
+    /// Raises the step of the template that the agent's last words are about, and the one after it.
+    fn raise_current_step(&mut self, first: usize) {
+        let briefing = self.briefing;
+        let said = briefing.said_last.iter().chain(&briefing.intention);
+        let said = said.map(|(_, words)| words.as_str());
+        let said = said.chain(briefing.pending_words().last().map(|(_, words)| words));
+        let said: HashSet<u32> = said.flat_map(terms::of).collect();
+        let steps: Vec<Vec<u32>> =
+            self.candidates[first..].iter().map(|step| terms::of(&step.text)).collect();
+        let is_rare = |term: &&u32| steps.iter().filter(|of| of.contains(term)).count() <= 2;
+        let shared =
+            |of: &Vec<u32>| of.iter().filter(|it| said.contains(it)).filter(is_rare).count();
+        let best = (0..steps.len()).max_by_key(|at| (shared(&steps[*at]), Reverse(*at)));
+        let Some(at) = best.filter(|at| shared(&steps[*at]) >= TERMS_OF_STEP) else { return };
+        for step in self.candidates[first..].iter_mut().skip(at).take(2) {
+            step.weight *= CURRENT_STEP;
+        }
+    }
+}

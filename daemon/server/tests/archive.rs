@@ -159,8 +159,8 @@ pub(crate) fn packs(home: &Path) -> Vec<PathBuf> {
 
 /// Whether `words` occur in any file of the archive, compressed or not.
 pub(crate) fn says(home: &Path, words: &str) -> bool {
-    fs::read_dir(folder(home)).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
+    let found = fs::read_dir(folder(home)).unwrap().map(|entry| entry.unwrap().path());
+    found.filter(|path| path.is_file()).any(|path| {
         let is_pack = path.extension().is_some_and(|end| end == "pack");
         holds(&fs::read(&path).unwrap(), words) || (is_pack && pack_says(&path, words))
     })

@@ -44,7 +44,6 @@ async fn status(
         redacts: state.is_redacted,
         unredacted: totals.plain_texts,
         all_redacted: state.is_all_redacted,
-        forgotten_lost: state.forgotten_lost,
     })
 }
 

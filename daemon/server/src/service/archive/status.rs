@@ -43,8 +43,6 @@ pub struct ArchiveState {
     pub is_redacted: bool,
     /// Whether no pack has text that was not redacted.
     pub is_all_redacted: bool,
-    /// Lines of the list of forgotten threads that cannot be read any more.
-    pub forgotten_lost: u64,
 }
 
 #[derive(Debug)]
@@ -79,7 +77,6 @@ impl ArchiveKeeper {
         };
         let totals = index.totals().await?;
         let (gone, evicted) = (count_gone(&index).await?, count_evicted(&index).await?);
-        let forgotten = shared.forgotten().await?;
         Ok(ArchiveState {
             work,
             problem,
@@ -93,7 +90,6 @@ impl ArchiveKeeper {
             max_age_days: *settings.max_age_days,
             is_redacted: *settings.redact,
             is_all_redacted: index.packs.are_redacted().await?,
-            forgotten_lost: forgotten.lost(),
         })
     }
 

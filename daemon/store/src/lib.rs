@@ -26,7 +26,8 @@
 //!
 //! *Damage.* At the start, and when the owner calls [`Database::recover`] after [`StoreError::Corrupt`], a damaged file
 //! is moved aside with its log and replaced by an empty one. What exists only here is copied into it as far as it is readable
-//! (`salvage`), and ingestion fills the rest from the transcripts. A newer schema is rejected and left untouched.
+//! (`salvage`), and ingestion fills the rest from the transcripts. A database of a version before the first migration is replaced
+//! in the same way. A newer schema is rejected and left untouched.
 //! On a full disk a call fails with [`StoreError::DiskFull`] and stores nothing.
 //!
 //! *Does not* choose what to read, read the clock (`now_ms` is a parameter), or know the wire protocol.

@@ -10,7 +10,7 @@ use longhaul_protocol::daemon::{
     TaskModelStatus,
 };
 use longhaul_protocol::warning::Warning;
-use longhaul_store::CompactionTotals;
+use longhaul_store::{CompactionTotals, RebuildReport};
 
 use super::super::convert;
 use super::VERSION;
@@ -105,6 +105,7 @@ fn store(state: StoreState) -> StoreStatus {
     StoreStatus {
         path: state.path.display().to_string(),
         schema_version: state.schema_version,
+        older_version: state.rebuilt.as_ref().is_some_and(RebuildReport::is_of_older_version),
         salvaged: salvaged.map(|salvaged| SalvageStatus {
             updates: salvaged.updates,
             compactions: salvaged.compactions,

@@ -6,7 +6,8 @@
 //! *Owns* the database file, its connections and its schema. Transcripts are the source of truth;
 //! `source_file`, `thread` and `item_page` are a projection that can be deleted and rebuilt.
 //! Only here: updates and choices, compactions, notes and exclusions, published memory, decisions and watchers, jobs and the
-//! model ledger, which are salvaged; observations of files, uses of memory and agents' reports of their windows, which are not.
+//! model ledger, which are salvaged; observations of files, uses of memory, agents' reports of their windows, answers of models
+//! and the log of jobs, which are not.
 //!
 //! *Handles.* [`Store`] has one for each group of tables; callers hold the few that they use. A transaction over
 //! several tables is one method of one handle.

@@ -1,4 +1,4 @@
--- Tables of a database of version 9 that exist nowhere else, a row in each.
+-- The tables of a database of version 9 that are salvaged, with rows.
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE semantic_update (

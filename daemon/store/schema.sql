@@ -1,4 +1,4 @@
--- The whole schema after all migrations; a test keeps the two equal.
+-- The whole schema, version 13.
 
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
@@ -177,8 +177,10 @@ CREATE TABLE memory_thread (
     learnings       INTEGER NOT NULL,
     uses            INTEGER NOT NULL,
     last_used_ms    INTEGER,
-    body            TEXT
-, engine TEXT NOT NULL DEFAULT 'deterministic', reason TEXT) STRICT, WITHOUT ROWID;
+    body            TEXT,
+    engine          TEXT    NOT NULL DEFAULT 'deterministic',
+    reason          TEXT
+) STRICT, WITHOUT ROWID;
 
 -- Notes to remember, redacted.
 CREATE TABLE memory_note (

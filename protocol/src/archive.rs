@@ -61,9 +61,6 @@ pub struct OverviewResult {
     /// Whether no file of the archive has text that was archived with its secrets.
     #[serde(default)]
     pub all_redacted: bool,
-    /// Damaged lines of the list of forgotten threads: these threads may be archived again.
-    #[serde(default)]
-    pub forgotten_lost: u64,
 }
 
 /// What the archive does.

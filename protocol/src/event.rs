@@ -91,7 +91,7 @@ pub enum EventKind {
     ThreadUpdated,
     /// A transcript has lines or a file that cannot be read: `{path, reason, count}`.
     IngestWarning,
-    /// The damaged database was moved aside and is being rebuilt: `{moved_to}`.
+    /// The database was damaged or of an older version; it was moved aside and is being rebuilt: `{moved_to}`.
     StoreRebuilt,
     /// A compaction begins: `{compaction_id, thread_id?, strategy, phase, trigger, tokens:{before}}`; the
     /// strategy is the one that was asked for.

@@ -93,6 +93,7 @@ impl Archive {
     /// Opens the index, rebuilding a damaged one from the packs, and removes what a crash left.
     pub async fn open(&self) -> Result<ArchiveIndex, StoreError> {
         make_folder(&self.folder).map_err(|error| self.failed(&error))?;
+        forgotten::convert_lists(&self.folder).map_err(|error| self.failed(&error))?;
         let path = self.folder.join(INDEX);
         let recreate = async |detail: &str| {
             tracing::warn!(path = %path.display(), detail, "rebuilding the archive's index");
@@ -158,22 +159,12 @@ impl Archive {
     pub async fn remove_forgotten(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
         let forgotten =
             ForgottenThreads::read(&self.folder).map_err(|error| self.failed(&error))?;
-        if forgotten.lost() > 0 {
-            tracing::error!(
-                lines = forgotten.lost(),
-                "a part of the list of forgotten threads is damaged"
-            );
-        }
-        if let Err(error) = forgotten.repair(&self.folder) {
-            tracing::warn!(%error, "cannot repair the list of forgotten threads");
-        }
         if forgotten.is_empty() {
             return Ok(());
         }
         for thread in index.threads.ages().await? {
             if forgotten.has(&thread.thread_id) {
-                forgotten
-                    .add(&self.folder, &thread.thread_id)
+                ForgottenThreads::add(&self.folder, &thread.thread_id)
                     .map_err(|error| self.failed(&error))?;
                 let rows = index.transcripts.of_thread(&thread.thread_id).await?;
                 let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();

@@ -73,7 +73,7 @@ pub use events::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
 pub(crate) use folding::may_continue;
 pub(crate) use identity::{Compared, Walk, compare};
 pub use limits::Limits;
-pub use progress::{Progress, SourceProgress};
+pub use progress::Progress;
 pub use shared::NowMs;
 pub use sync_params::{SyncPoint, SyncResult, SyncTarget};
 

@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::lock::{self, Lock, LockError};
 
 pub use log::PromptEntry;
-pub use lookup::{Filter, LogInfo, Page, Place, PromptMatch};
+pub use lookup::{Filter, Page, Place, PromptMatch};
 
 const LOCK: &str = "message_history.lock";
 

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use longhaul_protocol::daemon::{MethodMetrics, ProcessMetrics};
 
 /// Significant digits of a duration: one part in a hundred.
 const DIGITS: u8 = 2;
@@ -19,20 +20,6 @@ pub struct CallTimes(Mutex<BTreeMap<&'static str, Times>>);
 struct Times {
     errors: u64,
     took_us: Histogram<u32>,
-}
-
-/// The durations of a method's calls, in microseconds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallSummary {
-    pub method: &'static str,
-    pub calls: u64,
-    /// Calls answered with an error.
-    pub errors: u64,
-    /// The median.
-    pub p50_us: u64,
-    /// The 99th percentile.
-    pub p99_us: u64,
-    pub max_us: u64,
 }
 
 impl CallTimes {
@@ -55,10 +42,10 @@ impl CallTimes {
     }
 
     /// All methods that were called, sorted by name.
-    pub fn summaries(&self) -> Vec<CallSummary> {
+    pub fn summaries(&self) -> Vec<MethodMetrics> {
         let methods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let summary = |(method, times): (&&'static str, &Times)| CallSummary {
-            method,
+        let summary = |(method, times): (&&'static str, &Times)| MethodMetrics {
+            method: (*method).to_owned(),
             calls: times.took_us.len(),
             errors: times.errors,
             p50_us: times.took_us.value_at_quantile(0.5),
@@ -69,27 +56,15 @@ impl CallTimes {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProcessUse {
-    pub resident_bytes: u64,
-    /// The peak of `resident_bytes`.
-    pub resident_peak_bytes: u64,
-    /// Processor time of all threads.
-    pub processor_ms: u64,
-    pub threads: u64,
-}
-
-impl ProcessUse {
-    /// The current use; `None` without `/proc`.
-    pub fn now() -> Option<Self> {
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        Some(Self {
-            resident_bytes: number(&status, "VmRSS:")? * 1_024,
-            resident_peak_bytes: number(&status, "VmHWM:")? * 1_024,
-            processor_ms: u64::try_from(processor_time().as_millis()).unwrap_or(u64::MAX),
-            threads: number(&status, "Threads:")?,
-        })
-    }
+/// The process's use of resources; `None` without `/proc`.
+pub fn process() -> Option<ProcessMetrics> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    Some(ProcessMetrics {
+        resident_bytes: number(&status, "VmRSS:")? * 1_024,
+        resident_peak_bytes: number(&status, "VmHWM:")? * 1_024,
+        cpu_ms: u64::try_from(processor_time().as_millis()).unwrap_or(u64::MAX),
+        threads: number(&status, "Threads:")?,
+    })
 }
 
 /// Processor time of all threads since the start.
@@ -116,7 +91,7 @@ mod tests {
         times.note("a/a", Duration::from_secs(86_400), true);
         times.note("a/a", Duration::ZERO, false);
         let [day, thousand] = &times.summaries()[..] else { panic!("two methods") };
-        assert_eq!((day.method, day.calls, day.errors, day.p50_us), ("a/a", 2, 1, 1));
+        assert_eq!((day.method.as_str(), day.calls, day.errors, day.p50_us), ("a/a", 2, 1, 1));
         assert!(day.max_us.abs_diff(86_400_000_000) < 864_000_000, "{day:?}");
         assert_eq!((thousand.calls, thousand.errors), (1_000, 100));
         assert!(thousand.p50_us.abs_diff(500) <= 5 && thousand.p99_us.abs_diff(990) <= 10);
@@ -125,7 +100,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_system_reports_the_process() {
-        let usage = ProcessUse::now().unwrap();
+        let usage = process().unwrap();
         assert!(
             usage.resident_bytes > 1 << 20 && usage.resident_peak_bytes >= usage.resident_bytes
         );

@@ -59,7 +59,7 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     checkpoint::register(&mut table, &services.checkpoint)?;
     context::register(&mut table, &services.context)?;
     job::register(&mut table, &services.job)?;
-    memory::register(&mut table, &services.memory, config)?;
+    memory::register(&mut table, &services.memory)?;
     message_history::register(&mut table, &services.prompts)?;
     policy::register(&mut table, &services.policy, texts, config)?;
     table.finish()

@@ -159,8 +159,8 @@ pub(crate) fn packs(home: &Path) -> Vec<PathBuf> {
 
 /// Whether `words` occur in any file of the archive, compressed or not.
 pub(crate) fn says(home: &Path, words: &str) -> bool {
-    fs::read_dir(folder(home)).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
+    let found = fs::read_dir(folder(home)).unwrap().map(|entry| entry.unwrap().path());
+    found.filter(|path| path.is_file()).any(|path| {
         let is_pack = path.extension().is_some_and(|end| end == "pack");
         holds(&fs::read(&path).unwrap(), words) || (is_pack && pack_says(&path, words))
     })
@@ -484,7 +484,15 @@ async fn without_an_archive_a_missing_transcript_is_reported() {
     let answer = client.request("history/expand", json!({ "handle": handles[0] })).await;
     assert_eq!(answer.kind(), Some(ErrorKind::SourceChanged));
     assert_eq!(text_at(&json!({ "path": path }), "path"), path.to_str().unwrap());
-    let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
+    let opened = async {
+        loop {
+            match client.call::<Overview>(OverviewParams {}).await {
+                Err(error) if error.kind() == ErrorKind::StoreBusy => pause().await,
+                status => return status.unwrap(),
+            }
+        }
+    };
+    let status = soon("the status of the archive", opened).await;
     assert_eq!((status.state, status.transcripts), (ArchiveState::Off, 0));
     assert_eq!(Value::from(packs(daemon.home.path()).len()), 0);
 }

@@ -39,6 +39,9 @@ pub enum StoreError {
         /// Newest version known here.
         known: u32,
     },
+    /// Of a version that is not migrated any more; opening the database moves it aside.
+    #[error("the database {path} is of an older version: its schema is {found}")]
+    SchemaTooOld { path: PathBuf, found: u32 },
     /// The file or its folder cannot be read or written by this user.
     #[error("the database {path} cannot be opened or written: {detail}")]
     Access { path: PathBuf, detail: String },
@@ -69,6 +72,7 @@ impl StoreError {
             Self::DiskFull { .. }
             | Self::Corrupt { .. }
             | Self::SchemaTooNew { .. }
+            | Self::SchemaTooOld { .. }
             | Self::Access { .. }
             | Self::Erased { .. }
             | Self::Closed { .. }

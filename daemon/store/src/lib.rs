@@ -6,7 +6,8 @@
 //! *Owns* the database file, its connections and its schema. Transcripts are the source of truth;
 //! `source_file`, `thread` and `item_page` are a projection that can be deleted and rebuilt.
 //! Only here: updates and choices, compactions, notes and exclusions, published memory, decisions and watchers, jobs and the
-//! model ledger, which are salvaged; observations of files, uses of memory and agents' reports of their windows, which are not.
+//! model ledger, which are salvaged; observations of files, uses of memory, agents' reports of their windows, answers of models
+//! and the log of jobs, which are not.
 //!
 //! *Handles.* [`Store`] has one for each group of tables; callers hold the few that they use. A transaction over
 //! several tables is one method of one handle.
@@ -26,7 +27,8 @@
 //!
 //! *Damage.* At the start, and when the owner calls [`Database::recover`] after [`StoreError::Corrupt`], a damaged file
 //! is moved aside with its log and replaced by an empty one. What exists only here is copied into it as far as it is readable
-//! (`salvage`), and ingestion fills the rest from the transcripts. A newer schema is rejected and left untouched.
+//! (`salvage`), and ingestion fills the rest from the transcripts. A database of a version before the first migration is replaced
+//! in the same way. A newer schema is rejected and left untouched.
 //! On a full disk a call fails with [`StoreError::DiskFull`] and stores nothing.
 //!
 //! *Does not* choose what to read, read the clock (`now_ms` is a parameter), or know the wire protocol.

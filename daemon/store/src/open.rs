@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::path::with_suffix;
+use crate::path::{DAMAGED, OLDER, aside_stamp, with_suffix};
 use crate::pool::Pools;
 use crate::salvage::{SalvageReport, salvage};
 use crate::schema::{self, SCHEMA_VERSION};
@@ -19,16 +19,16 @@ const CHECK_BYTES_MAX: u64 = 64 << 20;
 pub struct OpenReport {
     /// The database was created.
     pub created: bool,
-    /// New path of a damaged database.
+    /// New path of a database that was damaged or of an older version.
     pub moved_aside: Option<PathBuf>,
-    /// Rows salvaged from a damaged database in this start.
+    /// Rows salvaged from such a database in this start.
     pub salvaged: Option<SalvageReport>,
     /// Number of pages whose flipped bit was repaired.
     pub pages_repaired: usize,
     pub schema_version: u32,
 }
 
-/// Opens `path`; a damaged file is moved aside (never deleted) and replaced by an empty one.
+/// Opens `path`; a file that is damaged or of an older version is moved aside (never deleted) and replaced by an empty one.
 ///
 /// Damage counts only if a second attempt finds it too: SQLite also reports damage after a single failed read.
 pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, OpenReport), StoreError> {
@@ -37,16 +37,16 @@ pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, OpenReport)
         Err(StoreError::Corrupt { .. }) => try_open(path).await,
         opened => opened,
     };
-    match opened {
-        Ok((pools, opened)) => Ok((pools, OpenReport { moved_aside: moved, ..opened })),
-        Err(StoreError::Corrupt { detail, .. }) => {
-            tracing::warn!(path = %path.display(), detail, "database is corrupt, moving it aside");
-            let moved = move_aside(path, now_ms)?;
-            let (pools, opened) = try_open(path).await?;
-            Ok((pools, OpenReport { moved_aside: Some(moved), ..opened }))
-        }
-        Err(error) => Err(error),
-    }
+    let (mark, error) = match opened {
+        Ok((pools, opened)) => return Ok((pools, OpenReport { moved_aside: moved, ..opened })),
+        Err(error @ StoreError::Corrupt { .. }) => (DAMAGED, error),
+        Err(error @ StoreError::SchemaTooOld { .. }) => (OLDER, error),
+        Err(error) => return Err(error),
+    };
+    tracing::warn!(%error, "moving the database aside");
+    let moved = move_aside(path, mark, now_ms)?;
+    let (pools, opened) = try_open(path).await?;
+    Ok((pools, OpenReport { moved_aside: Some(moved), ..opened }))
 }
 
 async fn try_open(path: &Path) -> Result<(Pools, OpenReport), StoreError> {
@@ -115,41 +115,36 @@ pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
     }
 }
 
-/// Renames the database with its `-wal`, `-shm` and seal to `<name>.corrupt-<now_ms>`, and there clears the damaged
-/// pages, so that their rows are not salvaged.
+/// Renames the database with its `-wal`, `-shm` and seal to `<name><mark><now_ms>`, and there clears the damaged
+/// pages, so that their rows are not salvaged. `mark` is [`DAMAGED`] or [`OLDER`].
 ///
-/// The link `<name>.moving` names the time while this runs: a kill between two of the files would leave a database
+/// The link `<name>.moving` has the end of that name while this runs: a kill between two of the files would leave a database
 /// without its log, which may look sound. The main file is renamed last, since a remaining log would be replayed into
 /// the new database.
-pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
-    let mark = with_suffix(path, ".moving");
+pub(crate) fn move_aside(path: &Path, mark: &str, now_ms: i64) -> Result<PathBuf, StoreError> {
+    let (link, end) = (with_suffix(path, ".moving"), format!("{mark}{now_ms}"));
     let denied = |path: &Path, error: std::io::Error| StoreError::Access {
         path: path.to_owned(),
         detail: error.to_string(),
     };
-    let marked = symlink(now_ms.to_string(), &mark).and_then(|()| sync_folder_of(path));
-    marked.map_err(|error| denied(&mark, error))?;
-    let target = rename_aside(path, now_ms)?;
-    std::fs::remove_file(&mark).map_err(|error| denied(&mark, error))?;
+    let linked = symlink(&end, &link).and_then(|()| sync_folder_of(path));
+    linked.map_err(|error| denied(&link, error))?;
+    let target = rename_aside(path, with_suffix(path, &end))?;
+    std::fs::remove_file(&link).map_err(|error| denied(&link, error))?;
     Ok(target)
 }
 
 /// Finishes a move that a kill interrupted.
 fn finish_moving(path: &Path) -> Result<Option<PathBuf>, StoreError> {
-    let mark = with_suffix(path, ".moving");
-    let Ok(stamp) = std::fs::read_link(&mark) else { return Ok(None) };
-    let started_ms = stamp.to_str().and_then(|stamp| stamp.parse().ok());
+    let link = with_suffix(path, ".moving");
+    let Ok(end) = std::fs::read_link(&link) else { return Ok(None) };
     // With the main file, everything was moved.
-    let unfinished_ms = started_ms.filter(|ms| !aside(path, *ms).exists());
-    let moved = unfinished_ms.map(|ms| rename_aside(path, ms)).transpose()?;
-    match std::fs::remove_file(&mark) {
+    let target = end.to_str().map(|end| with_suffix(path, end)).filter(|target| !target.exists());
+    let moved = target.map(|target| rename_aside(path, target)).transpose()?;
+    match std::fs::remove_file(&link) {
         Ok(()) => Ok(moved),
-        Err(error) => Err(StoreError::Access { path: mark, detail: error.to_string() }),
+        Err(error) => Err(StoreError::Access { path: link, detail: error.to_string() }),
     }
-}
-
-fn aside(path: &Path, now_ms: i64) -> PathBuf {
-    with_suffix(path, &format!(".corrupt-{now_ms}"))
 }
 
 /// Deletes every file that [`move_aside`] left.
@@ -158,21 +153,18 @@ pub(crate) fn remove_aside(path: &Path) -> Result<(), StoreError> {
         path: path.to_owned(),
         detail: error.to_string(),
     };
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
-    let prefix = format!("{}.corrupt-", name.to_string_lossy());
+    let Some(folder) = path.parent() else { return Ok(()) };
     for entry in std::fs::read_dir(folder).map_err(|error| failed(folder, error))? {
-        let path = entry.map_err(|error| failed(folder, error))?.path();
-        let is_aside =
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix));
-        if is_aside {
+        let entry = entry.map_err(|error| failed(folder, error))?;
+        if aside_stamp(path, &entry.file_name().to_string_lossy()).is_some() {
+            let path = entry.path();
             std::fs::remove_file(&path).map_err(|error| failed(&path, error))?;
         }
     }
     sync_folder_of(path).map_err(|error| failed(path, error))
 }
 
-fn rename_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
-    let target = aside(path, now_ms);
+fn rename_aside(path: &Path, target: PathBuf) -> Result<PathBuf, StoreError> {
     for part in ["-wal", "-shm", ".seal", ""] {
         let from = with_suffix(path, part);
         match std::fs::rename(&from, with_suffix(&target, part)) {

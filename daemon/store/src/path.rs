@@ -11,6 +11,16 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// In the name of a database that was moved aside, before the time: it was damaged, or of an older version.
+pub(crate) const DAMAGED: &str = ".corrupt-";
+pub(crate) const OLDER: &str = ".older-";
+
+/// What follows [`DAMAGED`] or [`OLDER`] in a file name that begins with the one of this database.
+pub(crate) fn aside_stamp<'a>(database: &Path, name: &'a str) -> Option<&'a str> {
+    let rest = name.strip_prefix(database.file_name()?.to_str()?)?;
+    rest.strip_prefix(DAMAGED).or_else(|| rest.strip_prefix(OLDER))
+}
+
 /// Percent-encodes a path for a URI.
 pub(crate) fn percent_encode(path: &Path) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);

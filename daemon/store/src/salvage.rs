@@ -1,4 +1,4 @@
-//! Copies data that exists only in the store from a damaged database into its replacement.
+//! Copies data that exists only in the store from a database that is damaged or of an older version into its replacement.
 //!
 //! # Theory of operation
 //!
@@ -7,7 +7,7 @@
 //! looks for the newest file that was moved aside, copies what is readable, and then clears the mark. A kill
 //! at any point repeats this at the next start: existing rows stay unchanged.
 //!
-//! The damaged file is only read. SQLite rejects a statement that reads a damaged page, so rows are copied by ranges of
+//! The old file is only read. SQLite rejects a statement that reads a damaged page, so rows are copied by ranges of
 //! row ids, and a rejected range is halved down to single rows; each range has its own transaction, since an error
 //! aborts the whole transaction. Tables without row ids are read from both ends, up to the first error (`keyed`). Rows
 //! from damaged pages are not trusted: column types and JSON are checked.
@@ -21,7 +21,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
 use crate::error::{StoreError, primary_code};
-use crate::path::percent_encode;
+use crate::path::{aside_stamp, percent_encode};
 use crate::pool::Pools;
 
 /// Failed statements after which the rest of a table is skipped. Each costs some 20 µs.
@@ -30,7 +30,7 @@ const FAILURES_MAX: u32 = 20_000;
 /// Largest row id to try if the table's maximum cannot be read.
 const ROW_ID_GUESS: i64 = 1 << 24;
 
-/// What was salvaged from a damaged database.
+/// What was salvaged from a database that was moved aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SalvageReport {
     pub from: PathBuf,
@@ -159,12 +159,11 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<SalvageReport>, Stor
     }))
 }
 
-/// The last database that was moved aside: `<name>.corrupt-<ms>`.
+/// The last database that was moved aside.
 fn newest_aside(path: &Path) -> Option<PathBuf> {
-    let prefix = format!("{}.corrupt-", path.file_name()?.to_str()?);
     let names = std::fs::read_dir(path.parent()?).ok()?.flatten().map(|entry| entry.file_name());
     let stamped = names.filter_map(|name| {
-        let stamp: i64 = name.to_str()?.strip_prefix(&prefix)?.parse().ok()?;
+        let stamp: i64 = aside_stamp(path, name.to_str()?)?.parse().ok()?;
         Some((stamp, name))
     });
     let (_, name) = stamped.max()?;

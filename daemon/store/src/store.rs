@@ -56,11 +56,18 @@ pub struct Database {
     pages_repaired: Arc<AtomicUsize>,
 }
 
-/// The replacement of a damaged database.
+/// The replacement of a database that was damaged or of an older version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebuildReport {
     pub moved_to: PathBuf,
     pub salvaged: Option<SalvageReport>,
+}
+
+impl RebuildReport {
+    /// Whether the replaced database was sound, and of an older version.
+    pub fn is_of_older_version(&self) -> bool {
+        self.moved_to.file_name().is_some_and(|name| name.to_string_lossy().contains(path::OLDER))
+    }
 }
 
 /// A recovery under way. On a full disk it may fail when the old database is closed; the next call goes on from there.
@@ -74,11 +81,11 @@ struct Recovery {
 impl Store {
     /// Opens or creates the database at `path`, whose folder must exist.
     ///
-    /// `now_ms` names a damaged file that is moved aside: `<name>.corrupt-<now_ms>`.
+    /// A file that is damaged (`<name>.corrupt-<now_ms>`) or of an older version (`<name>.older-<now_ms>`) is moved aside.
     ///
     /// # Errors
     /// `SchemaTooNew` (written by a newer longhauld; the file is not changed), `Access` (permissions), `Busy`,
-    /// `DiskFull`. A damaged file is not an error.
+    /// `DiskFull`. A file that is moved aside is not an error.
     pub async fn open(path: &Path, now_ms: i64) -> Result<(Self, OpenReport), StoreError> {
         let (pools, opened) = open::open(path, now_ms).await?;
         let connections = Connections::new(pools);
@@ -156,7 +163,7 @@ impl Database {
             Err(StoreError::Corrupt { .. }) => {
                 self.connections.pools().close_damaged().await;
                 recovery.is_closed = true;
-                recovery.moved = Some(open::move_aside(&self.path, now_ms)?);
+                recovery.moved = Some(open::move_aside(&self.path, path::DAMAGED, now_ms)?);
                 Ok(())
             }
             Err(error) => Err(error),
@@ -194,12 +201,12 @@ impl Database {
         self.pages_repaired.load(Ordering::Relaxed)
     }
 
-    /// Deletes the damaged databases that were moved aside. What could be read of them was copied when the database was opened.
+    /// Deletes the databases that were moved aside. What could be read of them was copied when the database was opened.
     pub fn remove_aside(&self) -> Result<(), StoreError> {
         open::remove_aside(&self.path)
     }
 
-    /// The newest replacement of a damaged database since the start, including one that an earlier start began.
+    /// The newest replacement of the database since the start, including one that an earlier start began.
     pub fn rebuilt(&self) -> Option<RebuildReport> {
         self.rebuilt.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

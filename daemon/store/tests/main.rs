@@ -10,7 +10,7 @@ mod job;
 mod lists;
 mod memory;
 mod model;
-mod old_versions;
+mod older_version;
 mod policy;
 mod salvage;
 mod sample;

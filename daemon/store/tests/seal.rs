@@ -126,7 +126,7 @@ async fn a_kill_while_a_damaged_database_is_moved_aside_costs_none_of_its_files(
         let temp = Temp::new();
         filled(&temp).await;
         damage(&temp);
-        std::os::unix::fs::symlink("77", part(&temp, ".moving")).unwrap();
+        std::os::unix::fs::symlink(".corrupt-77", part(&temp, ".moving")).unwrap();
         for suffix in &PARTS[..moved] {
             // A database at rest has no log.
             fs::rename(part(&temp, suffix), part(&temp, &format!(".corrupt-77{suffix}"))).ok();
@@ -155,7 +155,7 @@ async fn a_kill_after_the_log_was_moved_aside_loses_no_row_of_it() {
     let copy = Temp::new();
     fs::copy(temp.path(), copy.path()).unwrap();
     fs::copy(part(&temp, "-wal"), part(&copy, ".corrupt-77-wal")).unwrap();
-    std::os::unix::fs::symlink("77", part(&copy, ".moving")).unwrap();
+    std::os::unix::fs::symlink(".corrupt-77", part(&copy, ".moving")).unwrap();
     let (copied, opened) = copy.open().await;
     assert_eq!(opened.moved_aside, Some(part(&copy, ".corrupt-77")));
     assert_eq!(opened.salvaged.unwrap().compactions, 13);

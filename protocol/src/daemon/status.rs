@@ -122,13 +122,16 @@ pub struct StoreStatus {
     pub path: String,
     /// The version of its tables.
     pub schema_version: u32,
-    /// Where the damaged database was moved, if this one was rebuilt from the transcripts.
+    /// Where the previous database was moved, if this one was rebuilt from the transcripts.
     pub rebuilt_from: Option<String>,
-    /// What could be recovered from the damaged database and is in no transcript.
+    /// Whether that database was not damaged, but of an older version.
+    #[serde(default)]
+    pub older_version: bool,
+    /// What could be recovered from that database and is in no transcript.
     pub salvaged: Option<SalvageStatus>,
 }
 
-/// What was recovered from a damaged database.
+/// What was recovered from the previous database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SalvageStatus {
     /// Accepted updates of checkpoints.

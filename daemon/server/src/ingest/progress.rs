@@ -1,12 +1,12 @@
 //! Progress of ingestion, for status.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use longhaul_core::fold::{FoldError, Source};
+use longhaul_core::fold::FoldError;
+use longhaul_protocol::daemon::SourceStatus;
 use tokio::time::Instant;
 
 use super::error::SyncError;
@@ -39,17 +39,7 @@ pub struct Progress {
     /// Changes are found by scanning only.
     pub is_watch_degraded: bool,
     /// One entry for each configured folder.
-    pub sources: Vec<SourceProgress>,
-}
-
-#[derive(Debug, Clone)]
-pub struct SourceProgress {
-    pub source: Source,
-    pub root: PathBuf,
-    pub exists: bool,
-    pub files: u64,
-    pub threads: u64,
-    pub bytes: u64,
+    pub sources: Vec<SourceStatus>,
 }
 
 #[derive(Debug, Default)]
@@ -78,7 +68,7 @@ struct Totals {
     counts: Counts,
     bases_missing: u64,
     errors: Vec<(String, String)>,
-    sources: Vec<SourceProgress>,
+    sources: Vec<SourceStatus>,
 }
 
 impl Counters {
@@ -189,10 +179,10 @@ impl<'a> FolderTotals<'a> {
         self.threads.extend(thread_id.map(|id| xxhash_rust::xxh3::xxh3_64(id.as_bytes())));
     }
 
-    fn end(self) -> SourceProgress {
-        SourceProgress {
-            source: self.root.source,
-            root: self.root.path.clone(),
+    fn end(self) -> SourceStatus {
+        SourceStatus {
+            source: self.root.source.name().to_owned(),
+            root: self.root.path.display().to_string(),
             exists: self.top.is_some(),
             files: self.files,
             threads: self.threads.len() as u64,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::message_history::{Header, Message};
 use longhaul_core::redact::redact;
+use longhaul_protocol::message_history::Log;
 
 use super::{LogOwner, MessageHistoryError};
 
@@ -45,23 +46,11 @@ pub struct PromptMatch {
     pub message: Message,
 }
 
-/// A log that was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogInfo {
-    pub origin: LogOwner,
-    pub log_id: String,
-    pub path: PathBuf,
-    /// Number of the oldest prompt.
-    pub first: u64,
-    /// Number of the next prompt.
-    pub next: u64,
-}
-
 /// Prompts, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     pub found: Vec<PromptMatch>,
-    pub logs: Vec<LogInfo>,
+    pub logs: Vec<Log>,
     /// The start of the next page, if there is one.
     pub next: Option<Place>,
 }
@@ -108,7 +97,7 @@ fn read(
     path: &Path,
     filter: &Filter,
     newest: &mut Newest,
-) -> io::Result<Option<LogInfo>> {
+) -> io::Result<Option<Log>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -143,7 +132,13 @@ fn read(
             newest.add(PromptMatch { place, log_id: log_id.clone(), message });
         }
     }
-    Ok(Some(LogInfo { origin, log_id, path: path.to_owned(), first, next }))
+    Ok(Some(Log {
+        source: origin.into_str().to_owned(),
+        log_id,
+        path: path.display().to_string(),
+        first,
+        next,
+    }))
 }
 
 impl Filter {

@@ -164,7 +164,7 @@ async fn codex_s_prompts_are_merged_by_time_and_never_written() {
     assert_eq!(shown, [(LogOwner::Codex, 2), (LogOwner::Longhaul, 0), (LogOwner::Codex, 0)]);
     let only = Filter { origin: Some(LogOwner::Codex), ..Filter::default() };
     assert_eq!(desk.texts(only).await, ["newer", "older"]);
-    let log_id = page.logs.iter().find(|log| log.origin == LogOwner::Codex).unwrap().log_id.clone();
+    let log_id = page.logs.iter().find(|log| log.source == "codex").unwrap().log_id.clone();
     let place = Filter { log_id: Some(log_id), offset: Some(0), ..Filter::default() };
     assert_eq!(desk.texts(place).await, ["older"]);
     let path = desk.folder.path().join("codex/history.jsonl");

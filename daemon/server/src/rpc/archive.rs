@@ -7,7 +7,7 @@ use longhaul_protocol::archive as wire;
 
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
-use crate::service::archive::{ArchiveKeeper, ArchiveWork, ArchivedThread, RestoredFile};
+use crate::service::archive::{ArchiveKeeper, ArchivedThread};
 
 pub(super) fn register(table: &mut Table, keeper: &Arc<ArchiveKeeper>) -> Result<(), TableError> {
     let mut on = table.of(keeper);
@@ -22,30 +22,7 @@ async fn status(
     keeper: Arc<ArchiveKeeper>,
     _: wire::OverviewParams,
 ) -> Result<wire::OverviewResult, Failure> {
-    let state = keeper.state().await?;
-    let totals = state.totals;
-    Ok(wire::OverviewResult {
-        state: convert::same_variants!(state.work, ArchiveWork => wire::ArchiveState, Idle | Archiving | Stalled | Off),
-        problem: state.problem,
-        path: state.folder,
-        bytes: state.bytes,
-        text_bytes: totals.text_bytes,
-        stored_text_bytes: totals.chunk_bytes,
-        threads: totals.threads,
-        transcripts: totals.transcripts,
-        gone: state.gone,
-        evicted: state.evicted,
-        files_behind: state.files_behind,
-        oldest_at: totals.oldest_ms,
-        verified_at: totals.checked_ms,
-        damaged: totals.damaged_packs,
-        max_bytes: state.max_bytes,
-        max_age_days: state.max_age_days,
-        redacts: state.is_redacted,
-        unredacted: totals.plain_texts,
-        all_redacted: state.is_all_redacted,
-        forgotten_lost: state.forgotten_lost,
-    })
+    Ok(keeper.state().await?)
 }
 
 async fn list(
@@ -106,30 +83,14 @@ async fn verify(
     keeper: Arc<ArchiveKeeper>,
     params: wire::VerifyParams,
 ) -> Result<wire::VerifyResult, Failure> {
-    let report = keeper.check(params.thread_id.as_deref()).await?;
-    Ok(wire::VerifyResult {
-        files: report.packs,
-        bytes: report.bytes,
-        damaged: report.damaged_packs,
-        damaged_threads: report.threads,
-    })
+    Ok(keeper.check(params.thread_id.as_deref()).await?)
 }
 
 async fn restore(
     keeper: Arc<ArchiveKeeper>,
     params: wire::RestoreParams,
 ) -> Result<wire::RestoreResult, Failure> {
-    let restored = keeper.restore(&params.thread_id, params.to.map(PathBuf::from)).await?;
-    Ok(wire::RestoreResult {
-        thread_id: restored.thread_id,
-        files: restored.files.iter().map(restored_file).collect(),
-        redacted: restored.is_redacted,
-        command: restored.command,
-    })
-}
-
-fn restored_file(file: &RestoredFile) -> wire::RestoredFile {
-    wire::RestoredFile { path: file.path.display().to_string(), bytes: file.bytes }
+    Ok(keeper.restore(&params.thread_id, params.to.map(PathBuf::from)).await?)
 }
 
 async fn forget(

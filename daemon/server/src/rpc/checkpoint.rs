@@ -106,14 +106,7 @@ async fn view(checkpoints: Arc<Checkpoints>, params: ViewParams) -> Result<ViewR
         max_tokens: params.max_tokens,
         focus: &focus,
     };
-    let view = checkpoints.view(query).await?;
-    let tokens = longhaul_core::tokens::of_text(&view.text);
-    Ok(ViewResult {
-        text: view.text.into(),
-        tokens,
-        digest: view.digest.to_string(),
-        seq: view.seq,
-    })
+    Ok(checkpoints.view(query).await?)
 }
 
 /// A rejection is an answer, not an error: the model reads the reason and tries again.

@@ -21,7 +21,6 @@ use strum::VariantArray;
 
 use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
-use crate::service::search::{IndexState, IndexWork};
 
 const _: () =
     assert!(receipt::ENTRIES_MAX == RECEIPT_ENTRIES_MAX, "the core keeps the wire's limit");
@@ -345,13 +344,4 @@ pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
 pub(super) fn word<T: serde::Serialize>(choice: &T) -> String {
     let value = serde_json::to_value(choice).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
-}
-
-pub(super) fn index_status(state: IndexState) -> thread::IndexStatus {
-    thread::IndexStatus {
-        state: same_variants!(state.work, IndexWork => thread::IndexState, Idle | Indexing | Stalled),
-        items: state.items,
-        files_behind: state.files_behind,
-        bytes: state.bytes,
-    }
 }

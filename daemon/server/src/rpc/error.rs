@@ -370,9 +370,9 @@ impl From<StoreError> for Failure {
             StoreError::Io { .. } => {
                 (ErrorKind::DiskFailed, "the database could not be read or written")
             }
-            StoreError::Undecodable { .. } | StoreError::Internal { .. } => {
-                return Self::internal(error);
-            }
+            StoreError::SchemaTooOld { .. }
+            | StoreError::Undecodable { .. }
+            | StoreError::Internal { .. } => return Self::internal(error),
         };
         Self::new(kind, message).because(error)
     }

@@ -59,7 +59,7 @@ async fn why(states: Arc<JobStates>, params: JobParams) -> Result<WhyResult, Fai
     let mut skipped = None;
     match due {
         Some(Due::Yes) => text = "it is due".to_owned(),
-        Some(Due::No(threads)) => (text, skipped) = (threads.text, Some(threads.reason.to_owned())),
+        Some(Due::No(threads)) => (text, skipped) = (threads.text, Some(threads.reason)),
         None => {}
     }
     Ok(WhyResult { job: job.map(job_of), reason: reason.to_owned(), skipped, text, wait_ms })

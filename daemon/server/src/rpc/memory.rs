@@ -7,34 +7,26 @@ use longhaul_core::tokens;
 use longhaul_protocol::Block;
 use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::memory::{
-    self as wire, AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult,
-    Fallback, Forget, ForgetParams, ForgetResult, Hit, ListNotes, ListNotesParams, ListNotesResult,
-    MemoryFile, MemoryList, MemoryListParams, MemoryListResult, MemoryUse, Note, Read, ReadParams,
-    ReadResult, ReviewNote, ReviewNoteParams, ReviewNoteResult, Run, RunParams, RunResult,
-    RunState, Search, SearchParams, SearchResult, SkipCount, Status, StatusParams, StatusResult,
-    Summary, SummaryParams, SummaryResult, Verdict,
+    self as wire, AddNote, AddNoteParams, AddNoteResult, Cite, CiteParams, CiteResult, Forget,
+    ForgetParams, ForgetResult, ListNotes, ListNotesParams, ListNotesResult, MemoryFile,
+    MemoryList, MemoryListParams, MemoryListResult, Note, Read, ReadParams, ReadResult, ReviewNote,
+    ReviewNoteParams, ReviewNoteResult, Run, RunParams, RunResult, Search, SearchParams,
+    SearchResult, Status, StatusParams, StatusResult, Summary, SummaryParams, SummaryResult,
+    Verdict,
 };
-use longhaul_store::{AgentRow, Exclusion, NoteRow};
+use longhaul_store::{Exclusion, NoteRow};
 
 use super::agent_params::work_folder;
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::config::Live;
 use crate::link::{self, CallContext, Link};
 use crate::service::MemoryServices;
 use crate::service::memory::{
-    Citations, LinesQuery, MemoryHit, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns,
-    MemorySearch, RunRequest, SkippedThreads,
+    Citations, LinesQuery, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns, MemorySearch,
+    RunRequest,
 };
 
-/// Maximum reasons in a status.
-const REASONS_MAX: usize = 16;
-
-pub(super) fn register(
-    table: &mut Table,
-    memory: &MemoryServices,
-    config: &Live,
-) -> Result<(), TableError> {
+pub(super) fn register(table: &mut Table, memory: &MemoryServices) -> Result<(), TableError> {
     let mut reader = table.of(&memory.reader);
     reader.on_async::<Summary, _>(summary)?;
     reader.on_async::<Search, _>(search)?;
@@ -47,10 +39,7 @@ pub(super) fn register(
     notes.on_async::<Forget, _>(forget)?;
     table.of(&memory.citations).on_async::<Cite, _>(cite)?;
     table.of(&memory.runs).on_async::<Run, _>(run)?;
-    let config = config.clone();
-    table
-        .of(&memory.overview)
-        .on_async::<Status, _>(move |overview, params| status(overview, config.clone(), params))
+    table.of(&memory.overview).on_async::<Status, _>(status)
 }
 
 async fn summary(
@@ -81,23 +70,7 @@ async fn search(reader: Arc<MemoryReader>, params: SearchParams) -> Result<Searc
         tokens_max: params.max_tokens,
     };
     let (hits, generation) = reader.search(search).await?;
-    Ok(SearchResult { hits: hits.into_iter().map(hit_of).collect(), generation })
-}
-
-fn hit_of(hit: MemoryHit) -> Hit {
-    let source = hit.source().to_owned();
-    let MemoryHit { passage, score } = hit;
-    Hit {
-        source,
-        path: passage.path,
-        line_start: passage.line_start,
-        line_end: passage.line_end,
-        thread_id: passage.thread_id,
-        project: passage.project,
-        at: passage.at_ms,
-        score,
-        text: passage.text.into(),
-    }
+    Ok(SearchResult { hits, generation })
 }
 
 async fn list(
@@ -111,16 +84,7 @@ async fn list(
         .into_iter()
         .filter(|file| below.as_ref().is_none_or(|below| file.path.starts_with(below)))
         .filter(|file| params.cursor.as_ref().is_none_or(|after| file.path > *after));
-    let page: Vec<MemoryFile> = files
-        .by_ref()
-        .take(limit)
-        .map(|file| MemoryFile {
-            path: file.path,
-            bytes: file.bytes,
-            lines: file.lines,
-            edited: file.is_edited,
-        })
-        .collect();
+    let page: Vec<MemoryFile> = files.by_ref().take(limit).collect();
     let has_more = files.next().is_some();
     let next_cursor = page.last().filter(|_| has_more).map(|file| file.path.clone());
     Ok(MemoryListResult { files: page, root: reader.root(), next_cursor })
@@ -133,7 +97,7 @@ async fn read(
 ) -> Result<ReadResult, Failure> {
     let max_tokens = params.max_tokens.unwrap_or(MEMORY_READ_TOKENS_MAX);
     let query = LinesQuery {
-        path: params.path.clone(),
+        path: params.path,
         cwd: match context.link.caller {
             link::Caller::Person => None,
             link::Caller::Agent => Some(work_folder(&context)?.to_owned()),
@@ -142,14 +106,7 @@ async fn read(
         max_lines: params.max_lines.unwrap_or(u64::MAX).max(1),
         max_tokens: max_tokens.min(MEMORY_READ_TOKENS_MAX),
     };
-    let lines = reader.read(query).await?;
-    Ok(ReadResult {
-        path: params.path,
-        line_start: lines.start,
-        line_end: lines.end,
-        text: lines.text.into(),
-        next_line: lines.next,
-    })
+    Ok(reader.read(query).await?)
 }
 
 /// The caller of a handler of notes, which decides whose words its notes are; every such handler asks here.
@@ -244,8 +201,7 @@ async fn cite(citations: Arc<Citations>, params: CiteParams) -> Result<CiteResul
         ));
     }
     let (threads, paths) = (thread_ids.unwrap_or_default(), paths.unwrap_or_default());
-    let cited = citations.count(answer.as_deref(), threads, paths).await?;
-    Ok(CiteResult { kinds: cited.kinds, thread_ids: cited.thread_ids, answer: cited.answer })
+    Ok(citations.count(answer.as_deref(), threads, paths).await?)
 }
 
 async fn forget(notes: Arc<MemoryNotes>, params: ForgetParams) -> Result<ForgetResult, Failure> {
@@ -263,8 +219,7 @@ async fn forget(notes: Arc<MemoryNotes>, params: ForgetParams) -> Result<ForgetR
             "give exactly one of thread_id, cwd, entry_id and note_id",
         ));
     };
-    let forgotten = notes.forget(what).await?;
-    Ok(ForgetResult { removed: forgotten.gone, generation: forgotten.generation })
+    Ok(notes.forget(what).await?)
 }
 
 async fn run(runs: Arc<MemoryRuns>, params: RunParams) -> Result<RunResult, Failure> {
@@ -275,61 +230,14 @@ async fn run(runs: Arc<MemoryRuns>, params: RunParams) -> Result<RunResult, Fail
         waits: params.wait.unwrap_or(true),
         is_manual: true,
     };
-    let ran = runs.run(request).await?;
-    Ok(RunResult {
-        state: if ran.is_done { RunState::Done } else { RunState::Started },
-        threads: ran.threads,
-        extracted: ran.extracted,
-        empty: ran.empty,
-        failed: ran.failed,
-        fallbacks: ran.fell_back,
-        skipped: ran.skipped.into_iter().map(skip_count).collect(),
-        generation: ran.generation,
-        changed: ran.is_changed,
-        editing: ran.is_being_edited,
-        duration_ms: ran.duration_ms,
-    })
+    Ok(runs.run(request).await?)
 }
 
 async fn status(
     overview: Arc<MemoryOverview>,
-    config: Live,
     params: StatusParams,
 ) -> Result<StatusResult, Failure> {
-    let status = overview.status(params.thread_id).await?;
-    let uses = status.uses.into_iter();
-    let uses = uses.map(|row| MemoryUse { kind: row.kind, uses: row.uses, last_at: row.last_ms });
-    let settings = config.now().memory.clone();
-    let fallbacks = status.fell_back.into_iter().take(REASONS_MAX);
-    Ok(StatusResult {
-        enabled: *settings.enabled,
-        engine: settings.engine.into_str().to_owned(),
-        fallbacks: fallbacks.map(|(reason, threads)| Fallback { reason, threads }).collect(),
-        agent: status.agent.map(agent_run),
-        path: status.path,
-        generation: status.generation,
-        published_at: (status.generation > 0).then_some(status.at_ms),
-        threads: status.threads,
-        extracted: status.extracted,
-        learnings: status.learnings,
-        notes: status.notes,
-        notes_pending: status.notes_pending,
-        due: status.due,
-        pending: status.pending,
-        skipped: status.skipped.into_iter().map(skip_count).collect(),
-        uses: uses.collect(),
-        failure: status.failure,
-        skip_reason: status.why.map(skip_count),
-    })
-}
-
-fn agent_run(row: AgentRow) -> AgentRun {
-    let AgentRow { outcome, detail, mode, turns, tokens, at_ms, .. } = row;
-    AgentRun { outcome, detail, mode, turns, tokens, at: at_ms }
-}
-
-fn skip_count(skipped: SkippedThreads) -> SkipCount {
-    SkipCount { reason: skipped.reason.to_owned(), text: skipped.text, threads: skipped.threads }
+    Ok(overview.status(params.thread_id).await?)
 }
 
 /// A folder in the form of transcripts: absolute, without a slash at the end.

@@ -11,7 +11,7 @@ use longhaul_protocol::message_history::{
 use super::cursor::invalid;
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::message_history::{Filter, LogInfo, Place, PromptMatch};
+use crate::message_history::{Filter, Place, PromptMatch};
 use crate::service::message_history::Prompts;
 
 /// Maximum bytes of a path or a query.
@@ -61,7 +61,7 @@ async fn lookup(prompts: Arc<Prompts>, params: LookupParams) -> Result<LookupRes
     let page = prompts.lookup(filter).await?;
     Ok(LookupResult {
         messages: page.found.into_iter().map(message).collect(),
-        logs: page.logs.into_iter().map(log).collect(),
+        logs: page.logs,
         next_cursor: page.next.map(cursor),
     })
 }
@@ -99,15 +99,5 @@ fn message(found: PromptMatch) -> wire::Message {
         text: found.message.text.into(),
         thread_id: found.message.thread_id,
         cwd: found.message.cwd,
-    }
-}
-
-fn log(log: LogInfo) -> wire::Log {
-    wire::Log {
-        source: log.origin.into_str().to_owned(),
-        log_id: log.log_id,
-        path: log.path.display().to_string(),
-        first: log.first,
-        next: log.next,
     }
 }

@@ -48,7 +48,7 @@ async fn search(
     Ok(SearchResult {
         hits: found.hits.into_iter().map(hit).collect(),
         truncated: found.is_truncated,
-        indexed: convert::index_status(searcher.index_state()),
+        indexed: searcher.index_state(),
     })
 }
 

@@ -46,6 +46,5 @@ mod upkeep;
 pub(super) use bounds::EvictionFacts;
 pub use keeper::ArchiveKeeper;
 pub use lookup::{ArchiveLookup, ArchivedRows};
-pub use restore::RestoredFile;
 pub(super) use shared::ArchiveShared;
-pub use status::{ArchiveWork, ArchivedThread};
+pub use status::ArchivedThread;

@@ -11,7 +11,8 @@ use longhaul_core::checkpoint::view::{self, ViewCaps, ViewInputs};
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::ItemKind;
-use longhaul_core::paths;
+use longhaul_core::{paths, tokens};
+use longhaul_protocol::checkpoint::ViewResult;
 use longhaul_store::{UpdateRow, UpdateTable};
 use serde_json::Value;
 
@@ -19,15 +20,6 @@ use super::error::ServiceError;
 use super::item_index::ItemIndex;
 use super::snapshot::{Snapshot, Snapshots};
 use crate::clock::Clock;
-
-/// A rendered view with its digest.
-#[derive(Debug)]
-pub struct View {
-    pub text: String,
-    /// Digest of the text: equal digests mean equal bytes.
-    pub digest: Digest128,
-    pub seq: u64,
-}
 
 /// Which view to render.
 #[derive(Debug)]
@@ -75,12 +67,17 @@ impl Checkpoints {
     }
 
     /// The checkpoint's text.
-    pub async fn view(&self, query: ViewQuery<'_>) -> Result<View, ServiceError> {
+    pub async fn view(&self, query: ViewQuery<'_>) -> Result<ViewResult, ServiceError> {
         let ViewQuery { thread_id, as_of, caps, max_tokens, focus } = query;
         let snapshot = self.snapshots.of(thread_id, as_of).await?;
         let max_tokens = max_tokens.unwrap_or(view::DEFAULT_TOKENS);
         let text = view::render(&ViewInputs { focus, ..snapshot.view_inputs() }, &caps, max_tokens);
-        Ok(View { digest: Digest128::of(text.as_bytes()), seq: snapshot.seq(), text })
+        Ok(ViewResult {
+            tokens: tokens::of_text(&text),
+            digest: Digest128::of(text.as_bytes()).to_string(),
+            seq: snapshot.seq(),
+            text: text.into(),
+        })
     }
 
     /// Judges an update against the current thread, and stores it if it passes. Hashes are those the host

@@ -40,7 +40,7 @@ pub use compactor::Compactor;
 pub use gather::Gatherer;
 pub use given_items::GivenItems;
 pub use install::Installer;
-pub use ladder::{Ladder, Question};
+pub use ladder::Ladder;
 pub use log::CompactionLog;
 pub use loop_guard::LoopGuard;
 pub use packet::Packets;

@@ -12,13 +12,14 @@ use longhaul_core::context::usage::{self, Remark, Sizes};
 use longhaul_core::context::window::{self, Window, WindowSources};
 use longhaul_core::fold::{Fold, Gauge, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
+use longhaul_protocol::thread::ResumePrice;
 use serde_json::Value;
 
 use crate::agent_settings::AgentSettings;
 use crate::clock::Clock;
 use crate::config::Config;
 
-use self::resume::{ResumePrice, ResumePrices};
+use self::resume::ResumePrices;
 use self::window_facts::WindowFacts;
 use super::error::ServiceError;
 use super::snapshot::Snapshots;

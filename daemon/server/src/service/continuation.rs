@@ -19,12 +19,13 @@ use longhaul_core::rollout;
 use longhaul_core::rollout::continuation::{Continuation, NewTranscript};
 use longhaul_core::rollout::source::Continue;
 use longhaul_core::thread::{HistoryBase, Source};
+use longhaul_protocol::thread::ResumePrice;
 use longhaul_store::FileRow;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 use super::compaction::{Compaction, Compactor, Request, Subject};
-use super::context::resume::ResumePrice;
+use super::context::resume;
 use super::error::ServiceError;
 use super::history::{Histories, HistoryQuery, Opaque, Position};
 use super::snapshot::{Snapshot, Snapshots};
@@ -123,7 +124,7 @@ impl Continuations {
         });
         let config = self.config.now();
         let (now_ms, replacement) = (self.clock.now_ms(), compaction.tokens.1);
-        let resume = ResumePrice::of(&config, &snapshot.fold, now_ms, replacement);
+        let resume = resume::price(&config, &snapshot.fold, now_ms, replacement);
         let home = config.home(agent).to_owned();
         let path = publish(home, transcript).await?;
         if let Err(error) =

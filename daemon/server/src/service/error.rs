@@ -114,7 +114,7 @@ pub enum ServiceError {
     Query(#[source] QueryError),
     #[error("the search took too long")]
     SearchDeadline,
-    #[error("the search index is not open yet")]
+    #[error("the index is not open yet")]
     IndexNotOpen,
     /// Several ids have this prefix.
     #[error("{what} {named:?} matches {} ids", candidates.len())]

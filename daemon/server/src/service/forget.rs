@@ -14,6 +14,7 @@
 use std::sync::Arc;
 
 use longhaul_core::thread::Source;
+use longhaul_protocol::thread::ThreadForgetResult;
 use longhaul_store::{Database, Exclusion, ThreadEraser};
 
 use super::archive::ArchiveKeeper;
@@ -23,16 +24,6 @@ use super::search::FullText;
 use crate::ingest::Ingest;
 use crate::message_history::MessageHistory;
 use crate::recorder::Recorder;
-
-/// What was removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForgottenThread {
-    pub thread_id: String,
-    /// Bytes of its archived texts.
-    pub bytes: u64,
-    pub compactions: u64,
-    pub prompts: u64,
-}
 
 /// What follows transcripts, and has text of its own.
 pub(super) struct Followers {
@@ -57,7 +48,7 @@ impl Forgetting {
     /// # Errors
     /// [`ServiceError::ThreadNotFound`]; [`ServiceError::TranscriptExists`], and nothing is changed, unless it was restored
     /// during the call; or a step fails, and another call continues.
-    pub async fn forget(&self, named: &str) -> Result<ForgottenThread, ServiceError> {
+    pub async fn forget(&self, named: &str) -> Result<ThreadForgetResult, ServiceError> {
         let Followers { ingest, archive, full_text, notes } = &self.followers;
         // Before anything is erased.
         full_text.index().ok_or(ServiceError::IndexNotOpen)?;
@@ -68,7 +59,7 @@ impl Forgetting {
         if self.recorder.remove(&thread_id).await? {
             ingest.scan().await?;
         }
-        let bytes = archive.forget(&thread_id).await?.bytes;
+        let archived_bytes = archive.forget(&thread_id).await?.bytes;
         // Ends a pass that still reads the archived text; later ones do not find it.
         ingest.scan().await?;
         // It may have been restored since.
@@ -84,7 +75,7 @@ impl Forgetting {
             erased.map_err(|cause| ServiceError::BytesLeft { again: again(), cause })?;
         ingest.forget_folds();
         tracing::info!(thread_id, "forgot a thread");
-        Ok(ForgottenThread { thread_id, bytes, compactions, prompts })
+        Ok(ThreadForgetResult { thread_id, archived_bytes, compactions, prompts })
     }
 }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use longhaul_core::job::{Job, JobKey, Kind, Why};
+use longhaul_protocol::memory::SkipCount;
 
 use super::error::ServiceError;
-use super::memory::{Scanner, SkippedThreads};
+use super::memory::Scanner;
 use crate::config::Live;
 use crate::jobs::{JobError, Jobs};
 
@@ -24,7 +25,7 @@ pub struct JobState {
 #[derive(Debug)]
 pub enum Due {
     Yes,
-    No(SkippedThreads),
+    No(SkipCount),
 }
 
 pub struct JobStates {

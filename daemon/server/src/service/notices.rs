@@ -54,7 +54,7 @@ impl IngestEvents for Notices {
     }
 
     fn store_rebuilt(&self, moved_to: &Path) {
-        tracing::warn!(moved_to = %moved_to.display(), "rebuilding the damaged database");
+        tracing::warn!(moved_to = %moved_to.display(), "rebuilding the database that was moved aside");
         let data = json!({ "moved_to": moved_to.display().to_string() });
         self.events.publish(EventKind::StoreRebuilt, data);
         self.index.hint_all();

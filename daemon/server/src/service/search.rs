@@ -27,6 +27,7 @@ use longhaul_core::search::rank::{
 };
 use longhaul_core::search::snippet::{Snippet, snippet};
 use longhaul_core::tokens;
+use longhaul_protocol::thread::IndexStatus;
 use longhaul_store::{FileRow, FileTable, IndexedFile, Match, PageTable, SearchIndex};
 
 use super::error::ServiceError;
@@ -37,7 +38,7 @@ use loose::partial_matches;
 use rare::rarest;
 
 pub use full_text::FullText;
-pub use progress::{IndexProgress, IndexState, IndexWork};
+pub use progress::IndexProgress;
 pub use query::SearchQuery;
 pub use reindex::ReindexWork;
 
@@ -83,7 +84,7 @@ pub struct Searcher {
 }
 
 impl Searcher {
-    pub fn index_state(&self) -> IndexState {
+    pub fn index_state(&self) -> IndexStatus {
         self.full_text.progress.state()
     }
 

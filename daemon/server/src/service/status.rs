@@ -1,20 +1,20 @@
-//! The daemon's state for `daemon/status` and `daemon/metrics`: plain values, which `rpc` converts for the wire.
+//! The daemon's state for `daemon/status` and `daemon/metrics`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use longhaul_core::model::budget::{Budget, Spending};
+use longhaul_protocol::daemon::{ModelStatus, SalvageStatus, StoreStatus, TaskModelStatus};
+use longhaul_protocol::thread::IndexStatus;
+use longhaul_protocol::warning::Warning;
 use longhaul_store::{CompactionTotals, RebuildReport, SCHEMA_VERSION};
 
 use super::compaction::CompactionLog;
 use super::memory::CuratorProcess;
-use super::search::IndexState;
 use super::storage::Storage;
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::ingest::Progress;
-use crate::model::{ModelChoice, Models, Task};
+use crate::model::Models;
 use crate::repository::Repositories;
 
 /// This run of the daemon.
@@ -25,32 +25,6 @@ pub struct Instance {
     pub pid: u32,
     pub socket: PathBuf,
     pub(super) clock: Clock,
-}
-
-#[derive(Debug)]
-pub struct StoreState {
-    pub path: PathBuf,
-    pub schema_version: u32,
-    pub rebuilt: Option<RebuildReport>,
-    /// Size of the database and the search index.
-    pub bytes: u64,
-}
-
-/// The configured model, and today's spending on models.
-#[derive(Debug)]
-pub struct ModelUse {
-    pub choice: ModelChoice,
-    pub by_task: BTreeMap<Task, ModelChoice>,
-    pub spent: Spending,
-    pub budget: Budget,
-}
-
-/// Something a person should know about the daemon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DaemonWarning {
-    pub kind: &'static str,
-    pub message: String,
-    pub hint: &'static str,
 }
 
 /// Reads the state of the daemon's parts.
@@ -76,17 +50,31 @@ impl Instance {
 }
 
 impl Status {
-    pub fn store(&self) -> StoreState {
+    pub fn store(&self) -> StoreStatus {
         let database = self.storage.database();
-        StoreState {
-            path: database.path().to_owned(),
+        let rebuilt = database.rebuilt();
+        let salvaged = rebuilt.as_ref().and_then(|rebuilt| rebuilt.salvaged.as_ref());
+        StoreStatus {
+            path: database.path().display().to_string(),
             schema_version: SCHEMA_VERSION,
-            rebuilt: database.rebuilt(),
-            bytes: database.bytes() + self.index().bytes,
+            older_version: rebuilt.as_ref().is_some_and(RebuildReport::is_of_older_version),
+            salvaged: salvaged.map(|salvaged| SalvageStatus {
+                updates: salvaged.updates,
+                compactions: salvaged.compactions,
+                model_usage: salvaged.usage,
+                jobs: salvaged.jobs,
+                complete: salvaged.complete,
+            }),
+            rebuilt_from: rebuilt.map(|rebuilt| rebuilt.moved_to.display().to_string()),
         }
     }
 
-    pub fn index(&self) -> IndexState {
+    /// Bytes of the database and the search index.
+    pub fn stored_bytes(&self) -> u64 {
+        self.storage.database().bytes() + self.index().bytes
+    }
+
+    pub fn index(&self) -> IndexStatus {
         self.storage.index_state()
     }
 
@@ -95,12 +83,28 @@ impl Status {
     }
 
     /// `None` where no model is configured.
-    pub fn model(&self) -> Option<ModelUse> {
+    pub fn model(&self) -> Option<ModelStatus> {
         let models = &self.optional.models;
         let settings = models.settings();
-        let (choice, by_task) = (settings.default.clone()?, settings.by_task.clone());
+        let choice = settings.default.clone()?;
+        let tasks = settings.by_task.iter().map(|(task, own)| TaskModelStatus {
+            task: task.into_str().to_owned(),
+            provider: own.provider.clone(),
+            name: own.model.clone(),
+            effort: own.effort.clone(),
+        });
         let (spent, budget) = (models.spent_today(), self.config.now().budget.bounds());
-        Some(ModelUse { choice, by_task, spent, budget })
+        Some(ModelStatus {
+            provider: choice.provider,
+            name: choice.model,
+            tasks: tasks.collect(),
+            requests_today: spent.requests,
+            tokens_today: spent.tokens,
+            requests_per_day: budget.requests_per_day,
+            tokens_per_day: budget.tokens_per_day,
+            requests_per_job: budget.requests_per_job,
+            tokens_per_job: budget.tokens_per_job,
+        })
     }
 
     /// Totals of all compactions; empty if the store cannot be read, which other fields report.
@@ -112,7 +116,7 @@ impl Status {
     }
 
     /// What a person should know, `progress` included.
-    pub fn warnings(&self, progress: &Progress) -> Vec<DaemonWarning> {
+    pub fn warnings(&self, progress: &Progress) -> Vec<Warning> {
         let OptionalParts { models, repositories, curator } = &self.optional;
         let mut warnings = warnings(progress, models.refused_today());
         warnings.extend(repaired(self.storage.database().pages_repaired()));
@@ -122,42 +126,43 @@ impl Status {
     }
 }
 
-fn unseen(why: &str) -> DaemonWarning {
-    DaemonWarning {
-        kind: "repositories_unseen",
-        message: format!("repositories are not observed: {why}"),
-        hint: "decisions are made without them; observe = false under [repository] ends the attempts",
-    }
+fn warning(kind: &str, message: String, hint: &str) -> Warning {
+    Warning { kind: kind.to_owned(), message, hint: Some(hint.to_owned()) }
 }
 
-fn uncurated(program: &Path) -> DaemonWarning {
-    DaemonWarning {
-        kind: "curator_missing",
-        message: format!(
-            "the model cannot edit the files of memory: {} is not there",
-            program.display()
-        ),
-        hint: "cargo install --locked --path workers/curator, into the folder of longhauld; until then memory is \
-               made by rules alone",
-    }
+fn unseen(why: &str) -> Warning {
+    warning(
+        "repositories_unseen",
+        format!("repositories are not observed: {why}"),
+        "decisions are made without them; observe = false under [repository] ends the attempts",
+    )
 }
 
-fn repaired(pages: usize) -> Option<DaemonWarning> {
+fn uncurated(program: &Path) -> Warning {
+    warning(
+        "curator_missing",
+        format!("the model cannot edit the files of memory: {} is not there", program.display()),
+        "cargo install --locked --path workers/curator, into the folder of longhauld; until then memory is \
+         made by rules alone",
+    )
+}
+
+fn repaired(pages: usize) -> Option<Warning> {
     let counted = match pages {
         0 => return None,
         1 => "1 page".to_owned(),
         more => format!("{more} pages"),
     };
-    Some(DaemonWarning {
-        kind: "store_repaired",
-        message: format!("{counted} of the database had a flipped bit, which was corrected"),
-        hint: "nothing is lost; the disk or the memory may be failing: check smartctl and the journal",
-    })
+    Some(warning(
+        "store_repaired",
+        format!("{counted} of the database had a flipped bit, which was corrected"),
+        "nothing is lost; the disk or the memory may be failing: check smartctl and the journal",
+    ))
 }
 
-fn warnings(progress: &Progress, refused: Option<String>) -> Vec<DaemonWarning> {
+fn warnings(progress: &Progress, refused: Option<String>) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let mut warn = |kind, message, hint| warnings.push(DaemonWarning { kind, message, hint });
+    let mut warn = |kind, message, hint| warnings.push(warning(kind, message, hint));
     if let Some(why) = &progress.stalled {
         warn(
             "ingest_stalled",

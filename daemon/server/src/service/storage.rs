@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use longhaul_protocol::thread::IndexStatus;
 use longhaul_store::Database;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::archive::ArchiveKeeper;
-use super::search::{FullText, IndexState};
+use super::search::FullText;
 use crate::heap;
 use crate::ingest::{Ingest, Progress};
 
@@ -67,7 +68,7 @@ impl Storage {
         }
     }
 
-    pub fn index_state(&self) -> IndexState {
+    pub fn index_state(&self) -> IndexStatus {
         self.full_text.progress.state()
     }
 

@@ -25,8 +25,6 @@ pub struct TextStatus {
     pub path: PathBuf,
     /// The text comes from a file.
     pub is_of_file: bool,
-    /// The file was just written.
-    pub is_seeded: bool,
     /// Why the file is not used.
     pub problem: Option<String>,
 }
@@ -77,7 +75,7 @@ impl TextStore {
                 Err(error) => Some(error.to_string()),
             };
             let is_of_file = good.contains_key(&kind);
-            TextStatus { kind, path, is_of_file, is_seeded: false, problem }
+            TextStatus { kind, path, is_of_file, problem }
         };
         group.kinds().map(look).collect()
     }

@@ -355,10 +355,8 @@ fn orphans(place: &Place) -> Vec<String> {
                 known.contains(&name) || others.contains(&name) || name == "memory" || is_restored
             }
             "run" => name.ends_with(".lock"),
-            "archive" => {
-                let known = ["index.db", "index.db.seal", "forgotten", "forgotten.copy"];
-                known.contains(&name) || name.ends_with(".pack")
-            }
+            "archive" => name == "index.db" || name == "index.db.seal" || name.ends_with(".pack"),
+            "archive/forgotten" => true,
             _ if folder.starts_with("memory.d/g") => {
                 name.ends_with(".md") || name.ends_with(".json")
             }

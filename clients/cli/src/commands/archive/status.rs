@@ -71,11 +71,6 @@ impl Page for OverviewResult {
             let words = format!("{}; run longhaul archive verify", counted(self.damaged, "file"));
             fields.push(("damaged", style.bad(&words)));
         }
-        if self.forgotten_lost > 0 {
-            let lines = counted(self.forgotten_lost, "damaged line");
-            let words = format!("{lines} in the list of forgotten threads; run longhaul doctor");
-            fields.push(("forgotten", style.bad(&words)));
-        }
         let secrets = match (self.redacts, self.all_redacted, self.unredacted) {
             (true, true, _) => "replaced everywhere in the archive".to_owned(),
             (true, false, 0) => "replaced, but older files still contain them".to_owned(),

@@ -48,20 +48,6 @@ fn of(status: &OverviewResult, style: &Style) -> Check {
             "longhaul archive verify lists what is lost, and says what to do",
         );
     }
-    if status.forgotten_lost > 0 {
-        let lines = counted(status.forgotten_lost, "damaged line");
-        return Check::warn(
-            "archive",
-            format!(
-                "{lines} in the list of forgotten threads: they may be archived again ({holds})"
-            ),
-            format!(
-                "forget them again with longhaul archive forget, then delete the damaged lines from the files forgotten \
-                 and forgotten.copy in {}",
-                status.path
-            ),
-        );
-    }
     match status.state {
         ArchiveState::Off => Check::warn(
             "archive",

@@ -66,11 +66,11 @@ fn database(status: &StatusResult) -> Check {
     let store = &status.store;
     match &store.rebuilt_from {
         None => Check::ok("database", format!("{} (schema {})", store.path, store.schema_version)),
-        Some(damaged) => Check::warn(
-            "database",
-            rebuilt(store),
-            format!("the damaged one is {damaged}; delete it when you no longer need it"),
-        ),
+        Some(moved_to) => {
+            let old = if store.older_version { "one of an older version" } else { "damaged one" };
+            let hint = format!("the {old} is {moved_to}; delete it when you no longer need it");
+            Check::warn("database", rebuilt(store), hint)
+        }
     }
 }
 

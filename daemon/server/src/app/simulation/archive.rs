@@ -2,13 +2,13 @@
 
 use std::fs;
 
+use longhaul_protocol::archive::ArchiveState;
 use longhaul_store::{ArchiveIndex, ArchivedTranscript};
 
 use super::life::{Life, outcome};
 use super::world::{Change, ForgetState, TextPromise};
 use crate::archive::{chunks_of_pack, contents_of_pack};
 use crate::service::ServiceError;
-use crate::service::archive::ArchiveWork;
 
 impl Life {
     /// A pass of the archive. From now on it must be able to return what it has then.
@@ -18,7 +18,12 @@ impl Life {
         self.archiving.pass(200);
         self.archiving.pass(1_000);
         let state = self.front.run(self.services.archive.state()).unwrap();
-        assert_ne!(state.work, ArchiveWork::Stalled, "the archive is stalled: {:?}", state.problem);
+        assert_ne!(
+            state.state,
+            ArchiveState::Stalled,
+            "the archive is stalled: {:?}",
+            state.problem
+        );
         self.check_archived();
         "the archive has its turn".to_owned()
     }
@@ -28,7 +33,7 @@ impl Life {
         self.front.run(self.services.ingest.first_read()).unwrap();
         for _ in 0..4 {
             self.archive();
-            if self.front.run(self.services.archive.state()).unwrap().work == ArchiveWork::Idle {
+            if self.front.run(self.services.archive.state()).unwrap().state == ArchiveState::Idle {
                 break;
             }
         }
@@ -38,7 +43,7 @@ impl Life {
     pub(super) fn verify(&mut self) -> String {
         let found = self.front.run(self.services.archive.check(None));
         if let Ok(found) = &found {
-            assert_eq!(found.damaged_packs, 0, "the archive is damaged");
+            assert_eq!(found.damaged, 0, "the archive is damaged");
         }
         outcome("verify", &found)
     }
@@ -61,7 +66,7 @@ impl Life {
                 assert!(text == *whole, "{thread_id}: restored is another text than archived");
                 match to {
                     Some(to) => fs::remove_file(to).unwrap(),
-                    None => self.give_back(at, path, restored.is_redacted),
+                    None => self.give_back(at, path.as_ref(), restored.redacted),
                 }
             }
             Err(ServiceError::NotArchived(_)) => {
@@ -148,7 +153,7 @@ impl Life {
             assert!(!is_named, "{thread_id} was forgotten, but a pack names it");
             self.check_no_text_of(thread_id);
         }
-        if state.is_all_redacted {
+        if state.all_redacted {
             let has = |chunk: &[u8]| contains(chunk, super::agents::SECRET_END);
             assert!(!self.packed().any(|(_, text)| has(&text)), "a redacted pack has a secret");
         }
@@ -180,7 +185,7 @@ impl Life {
     pub(super) fn check_all_archived(&self, when: &str) {
         let index = self.services.archive.archive().index().unwrap();
         let state = self.front.run(self.services.archive.state()).unwrap();
-        assert_eq!(state.work, ArchiveWork::Idle, "{when} the archive does not come to rest");
+        assert_eq!(state.state, ArchiveState::Idle, "{when} the archive does not come to rest");
         let evicted = self.front.run(index.threads.evicted()).unwrap();
         let has_bounds = self.world.archiving.has_bounds();
         for transcript in &self.world.transcripts {

@@ -115,8 +115,8 @@ impl Life {
             self.archive();
         }
         let state = self.front.run(self.services.archive.state()).unwrap();
-        let is_redacted = state.is_all_redacted && state.totals.plain_texts == 0;
-        assert!(is_redacted || !state.is_redacted, "not all is redacted: {state:?}");
+        let is_redacted = state.all_redacted && state.unredacted == 0;
+        assert!(is_redacted || !state.redacts, "not all is redacted: {state:?}");
         self.check_packs();
     }
 

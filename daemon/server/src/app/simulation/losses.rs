@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use longhaul_protocol::thread::IndexState;
 use longhaul_store::SearchFilter;
 
 use super::Chance;
 use super::life::{Life, TURN_MS};
 use super::world::{ErasureState, ForgetState, LostDatabase, SeedFolder, Transcript, World};
-use crate::service::search::{IndexWork, SearchQuery};
+use crate::service::search::SearchQuery;
 
 /// Removes one of the databases, or none; rather one if something is only in the archive.
 pub(super) fn lose(place: &SeedFolder, world: &mut World, chance: &mut Chance) {
@@ -92,11 +93,15 @@ impl Life {
         let searcher = self.services.search.searcher.clone();
         for _ in 0..20 {
             self.index();
-            if searcher.index_state().work == IndexWork::Idle {
+            if searcher.index_state().state == IndexState::Idle {
                 break;
             }
         }
-        assert_eq!(searcher.index_state().work, IndexWork::Idle, "the index does not come to rest");
+        assert_eq!(
+            searcher.index_state().state,
+            IndexState::Idle,
+            "the index does not come to rest"
+        );
         let index = self.services.search.full_text.index().unwrap();
         let archive = self.services.archive.archive().index().unwrap();
         let indexed = self.front.run(index.files_after(0)).unwrap();

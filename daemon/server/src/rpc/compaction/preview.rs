@@ -7,8 +7,8 @@ use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt;
 use longhaul_core::item::ItemRow;
 use longhaul_protocol::compaction::{
-    KindTotal, PreviewItem, PreviewParams, PreviewResult, Question, RunParams, TokensChange, Total,
-    Totals, ViewLine, ViewPart,
+    KindTotal, PreviewItem, PreviewParams, PreviewResult, RunParams, TokensChange, Total, Totals,
+    ViewLine, ViewPart,
 };
 
 use super::super::convert;
@@ -56,7 +56,7 @@ fn result(made: compaction::Preview) -> PreviewResult {
     PreviewResult {
         seq: made.seq,
         strategy: convert::strategy_out(made.strategy),
-        question: made.question.map(question),
+        question: made.question,
         max_tokens: made.max_tokens,
         parts: made.parts.into_iter().map(part).collect(),
         view: made.view.into(),
@@ -98,15 +98,4 @@ fn line(line: view::ViewLine) -> ViewLine {
 
 fn part(part: view::ViewPart) -> ViewPart {
     ViewPart { name: part.name, lines: part.lines as u64, tokens: part.tokens }
-}
-
-fn question(question: compaction::Question) -> Question {
-    Question {
-        provider: question.provider,
-        model: question.model,
-        input_tokens: question.input_tokens,
-        output_tokens_max: question.output_tokens_max,
-        requests_max: question.requests_max,
-        tokens_max: question.tokens_max,
-    }
 }

@@ -7,7 +7,6 @@ use longhaul_protocol::context::{
 };
 use longhaul_protocol::warning::Warning;
 
-use super::super::thread::bill;
 use super::by_kind;
 use crate::service::context::Usage;
 
@@ -44,7 +43,7 @@ pub(super) fn result(answer: Usage) -> UsageResult {
             percent_remaining: window.is_known().then(|| window.percent_left(answer.used)),
         },
         timeline: fold.map(timeline),
-        resume: answer.resume.as_ref().map(bill::resume),
+        resume: answer.resume,
         warnings: answer
             .remarks
             .into_iter()

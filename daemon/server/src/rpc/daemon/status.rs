@@ -5,20 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use longhaul_core::compaction::account::AgentAccount;
 use longhaul_protocol::PROTOCOL_REVISION;
 use longhaul_protocol::daemon::{
-    CompactionsStatus, IngestError, IngestState, IngestStatus, MethodMetrics, MetricsResult,
-    ModelStatus, ProcessMetrics, SalvageStatus, SourceStatus, StatusResult, StoreStatus,
-    TaskModelStatus,
+    CompactionsStatus, IngestError, IngestState, IngestStatus, MetricsResult, StatusResult,
 };
-use longhaul_protocol::warning::Warning;
 use longhaul_store::CompactionTotals;
 
-use super::super::convert;
 use super::VERSION;
 use crate::ingest::Progress;
 use crate::link::Counters;
-use crate::metering::ProcessUse;
+use crate::metering;
 use crate::service::context::bill::Bills;
-use crate::service::status::{DaemonWarning, ModelUse, Status, StoreState};
+use crate::service::status::Status;
 
 pub(super) async fn status(daemon: &Status, bills: &Bills, counters: &Counters) -> StatusResult {
     let (progress, instance) = (daemon.ingest(), &daemon.instance);
@@ -31,44 +27,31 @@ pub(super) async fn status(daemon: &Status, bills: &Bills, counters: &Counters) 
         uptime_ms: daemon.instance.uptime_ms(),
         socket: instance.socket.display().to_string(),
         state_dir: daemon.config.now().state_dir.display().to_string(),
-        store: store(daemon.store()),
-        sources: sources(&progress),
+        store: daemon.store(),
+        sources: progress.sources.clone(),
         ingest: ingest(&progress),
-        search: convert::index_status(daemon.index()),
+        search: daemon.index(),
         connections: count(&counters.connections),
         requests: count(&counters.requests),
         panics: count(&counters.panics),
-        model: daemon.model().map(model),
+        model: daemon.model(),
         compactions: compactions(daemon.compactions().await, agents(bills).await),
-        warnings: daemon.warnings(&progress).into_iter().map(warning).collect(),
+        warnings: daemon.warnings(&progress),
     }
 }
 
 pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
     let Counters { connections, in_flight, panics, refused, calls, .. } = counters;
-    let methods = calls.summaries().into_iter().map(|times| MethodMetrics {
-        method: times.method.to_owned(),
-        calls: times.calls,
-        errors: times.errors,
-        p50_us: times.p50_us,
-        p99_us: times.p99_us,
-        max_us: times.max_us,
-    });
     MetricsResult {
         uptime_ms: daemon.instance.uptime_ms(),
-        methods: methods.collect(),
+        methods: calls.summaries(),
         in_flight: count(in_flight),
         connections: count(connections),
         connections_refused: count(refused),
         panics: count(panics),
         ingested_bytes: daemon.ingest().bytes_done,
-        stored_bytes: daemon.store().bytes,
-        process: ProcessUse::now().map(|taken| ProcessMetrics {
-            resident_bytes: taken.resident_bytes,
-            resident_peak_bytes: taken.resident_peak_bytes,
-            cpu_ms: taken.processor_ms,
-            threads: taken.threads,
-        }),
+        stored_bytes: daemon.stored_bytes(),
+        process: metering::process(),
     }
 }
 
@@ -100,34 +83,6 @@ fn count(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-fn store(state: StoreState) -> StoreStatus {
-    let salvaged = state.rebuilt.as_ref().and_then(|rebuilt| rebuilt.salvaged.as_ref());
-    StoreStatus {
-        path: state.path.display().to_string(),
-        schema_version: state.schema_version,
-        salvaged: salvaged.map(|salvaged| SalvageStatus {
-            updates: salvaged.updates,
-            compactions: salvaged.compactions,
-            model_usage: salvaged.usage,
-            jobs: salvaged.jobs,
-            complete: salvaged.complete,
-        }),
-        rebuilt_from: state.rebuilt.map(|rebuilt| rebuilt.moved_to.display().to_string()),
-    }
-}
-
-fn sources(progress: &Progress) -> Vec<SourceStatus> {
-    let source = |source: &crate::ingest::SourceProgress| SourceStatus {
-        source: source.source.name().to_owned(),
-        root: source.root.display().to_string(),
-        exists: source.exists,
-        files: source.files,
-        threads: source.threads,
-        bytes: source.bytes,
-    };
-    progress.sources.iter().map(source).collect()
-}
-
 fn ingest(progress: &Progress) -> IngestStatus {
     let errors = progress.errors.iter().map(|(path, message)| IngestError {
         path: path.clone(),
@@ -146,30 +101,4 @@ fn ingest(progress: &Progress) -> IngestStatus {
         unknown: progress.counts.unknown,
         errors: errors.collect(),
     }
-}
-
-fn model(model: ModelUse) -> ModelStatus {
-    let ModelUse { choice, by_task, spent, budget } = model;
-    let tasks = by_task.into_iter().map(|(task, own)| TaskModelStatus {
-        task: task.into_str().to_owned(),
-        provider: own.provider,
-        name: own.model,
-        effort: own.effort,
-    });
-    ModelStatus {
-        provider: choice.provider,
-        name: choice.model,
-        tasks: tasks.collect(),
-        requests_today: spent.requests,
-        tokens_today: spent.tokens,
-        requests_per_day: budget.requests_per_day,
-        tokens_per_day: budget.tokens_per_day,
-        requests_per_job: budget.requests_per_job,
-        tokens_per_job: budget.tokens_per_job,
-    }
-}
-
-fn warning(warning: DaemonWarning) -> Warning {
-    let DaemonWarning { kind, message, hint } = warning;
-    Warning { kind: kind.to_owned(), message, hint: Some(hint.to_owned()) }
 }

@@ -49,7 +49,7 @@ async fn continue_thread(
         path: begun.path.display().to_string(),
         compaction: convert::run_result(begun.compaction),
         checked: begun.checked.map(tree),
-        resume: begun.resume.as_ref().map(super::bill::resume),
+        resume: begun.resume,
     })
 }
 

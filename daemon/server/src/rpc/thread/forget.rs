@@ -19,11 +19,5 @@ async fn forget(
     forgetting: Arc<Forgetting>,
     params: ThreadForgetParams,
 ) -> Result<ThreadForgetResult, Failure> {
-    let forgotten = forgetting.forget(&params.thread_id).await?;
-    Ok(ThreadForgetResult {
-        thread_id: forgotten.thread_id,
-        archived_bytes: forgotten.bytes,
-        compactions: forgotten.compactions,
-        prompts: forgotten.prompts,
-    })
+    Ok(forgetting.forget(&params.thread_id).await?)
 }

@@ -42,9 +42,9 @@ pub(super) async fn forget(
     index.threads.drop_evicted(&files).await?;
     let of = thread_id.to_owned();
     let was_begun = in_folder(shared, move |folder| {
-        let forgotten = ForgottenThreads::read(folder)?;
-        forgotten.add(folder, &of)?;
-        Ok(forgotten.is_any_unfinished())
+        let was_begun = ForgottenThreads::read(folder)?.is_any_unfinished();
+        ForgottenThreads::add(folder, &of)?;
+        Ok(was_begun)
     });
     let was_begun = was_begun.await?;
     index.transcripts.remove(&ids).await?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_core::rollout::source::Layout;
+use longhaul_protocol::archive::{RestoreResult, RestoredFile};
 use longhaul_store::{ArchiveIndex, ArchivedTranscript};
 
 use super::keeper::ArchiveKeeper;
@@ -18,30 +19,13 @@ use crate::service::error::ServiceError;
 /// Bytes copied at a time.
 const COPY_BYTES: usize = 256 << 10;
 
-#[derive(Debug)]
-pub struct RestoredThread {
-    pub thread_id: String,
-    /// The longest one first.
-    pub files: Vec<RestoredFile>,
-    /// Whether a text was redacted before it was archived.
-    pub is_redacted: bool,
-    /// Resumes the thread, if its files are back in its agent's folder.
-    pub command: Vec<String>,
-}
-
-#[derive(Debug)]
-pub struct RestoredFile {
-    pub path: PathBuf,
-    pub bytes: u64,
-}
-
 impl ArchiveKeeper {
     /// Writes the texts of a thread to its agent's folder, or to `to` and next to it; never over an existing file.
     pub async fn restore(
         &self,
         thread_id: &str,
         to: Option<PathBuf>,
-    ) -> Result<RestoredThread, ServiceError> {
+    ) -> Result<RestoreResult, ServiceError> {
         let index = self.index()?;
         let thread_id = self.complete_id(&index, thread_id).await?;
         // A thread that is forgotten or evicted now is written before that, or not at all.
@@ -57,7 +41,7 @@ async fn restore(
     index: &ArchiveIndex,
     thread_id: &str,
     to: Option<PathBuf>,
-) -> Result<RestoredThread, ServiceError> {
+) -> Result<RestoreResult, ServiceError> {
     let texts = current(index.transcripts.of_thread(thread_id).await?);
     let Some(longest) = texts.first().cloned() else {
         return Err(ServiceError::NotArchived(thread_id.to_owned()));
@@ -69,10 +53,10 @@ async fn restore(
         None => in_place(texts)?,
     };
     let mut files = Vec::new();
-    let mut is_redacted = false;
+    let mut redacted = false;
     // The first one last: where it exists, all exist.
     while let Some((path, row)) = targets.pop() {
-        is_redacted |= row.is_redacted;
+        redacted |= row.is_redacted;
         let bytes = row.text_bytes;
         if targets.is_empty() || !is_written(&path, &row) {
             let text = Arc::new(shared.archive.text(index, row.clone()).await?);
@@ -82,7 +66,7 @@ async fn restore(
         if is_in_place {
             shared.hints.hint(&row.path);
         }
-        files.push(RestoredFile { path, bytes });
+        files.push(RestoredFile { path: path.display().to_string(), bytes });
     }
     files.reverse();
     let mut command: Vec<String> = Vec::new();
@@ -92,7 +76,7 @@ async fn restore(
             command.push(longest.thread_id.clone());
         }
     }
-    Ok(RestoredThread { thread_id: longest.thread_id, files, is_redacted, command })
+    Ok(RestoreResult { thread_id: longest.thread_id, files, redacted, command })
 }
 
 /// The newest text of each transcript: a thread has several transcripts if Codex went back in it. A thread of which only

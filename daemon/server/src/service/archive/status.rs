@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use longhaul_store::{ArchiveIndex, ArchiveTotals, ArchivedTranscript};
+use longhaul_protocol::archive::{ArchiveState, OverviewResult, VerifyResult};
+use longhaul_store::{ArchiveIndex, ArchivedTranscript};
 
 use super::keeper::ArchiveKeeper;
 use super::shared::ArchiveShared;
@@ -13,39 +14,6 @@ use super::upkeep;
 use crate::archive::{Archive, ArchivedReader, ArchivedText};
 use crate::service::error::ServiceError;
 use crate::transcript::Presence;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArchiveWork {
-    Idle,
-    Archiving,
-    /// The archive cannot be written; it is retried.
-    Stalled,
-    /// Disabled by the configuration; the existing archive is read in any case.
-    Off,
-}
-
-#[derive(Debug)]
-pub struct ArchiveState {
-    pub work: ArchiveWork,
-    /// Why it cannot be written.
-    pub problem: Option<String>,
-    pub folder: String,
-    pub totals: ArchiveTotals,
-    /// Bytes of packs and index on disk.
-    pub bytes: u64,
-    /// Archived transcripts whose files are gone.
-    pub gone: u64,
-    /// Evicted texts whose transcripts exist.
-    pub evicted: u64,
-    pub files_behind: u64,
-    pub max_bytes: u64,
-    pub max_age_days: u64,
-    pub is_redacted: bool,
-    /// Whether no pack has text that was not redacted.
-    pub is_all_redacted: bool,
-    /// Lines of the list of forgotten threads that cannot be read any more.
-    pub forgotten_lost: u64,
-}
 
 #[derive(Debug)]
 pub struct ArchivedThread {
@@ -55,45 +23,40 @@ pub struct ArchivedThread {
     pub title: Option<String>,
 }
 
-/// The result of reading whole packs.
-#[derive(Debug, Default)]
-pub struct CheckReport {
-    pub packs: u64,
-    pub bytes: u64,
-    pub damaged_packs: u64,
-    /// Threads that cannot be read to their ends any more.
-    pub threads: Vec<String>,
-}
-
 impl ArchiveKeeper {
-    pub async fn state(&self) -> Result<ArchiveState, ServiceError> {
+    pub async fn state(&self) -> Result<OverviewResult, ServiceError> {
         let (shared, index) = (&self.shared, self.index()?);
         let settings = shared.config.now().archive.clone();
         let files_behind = shared.progress.behind.load(Ordering::Relaxed);
         let problem = shared.progress.stalled();
-        let work = match (&problem, *settings.enabled) {
-            (_, false) => ArchiveWork::Off,
-            (Some(_), true) => ArchiveWork::Stalled,
-            (None, true) if !shared.is_idle() => ArchiveWork::Archiving,
-            (None, true) => ArchiveWork::Idle,
+        let state = match (&problem, *settings.enabled) {
+            (_, false) => ArchiveState::Off,
+            (Some(_), true) => ArchiveState::Stalled,
+            (None, true) if !shared.is_idle() => ArchiveState::Archiving,
+            (None, true) => ArchiveState::Idle,
         };
         let totals = index.totals().await?;
         let (gone, evicted) = (count_gone(&index).await?, count_evicted(&index).await?);
-        let forgotten = shared.forgotten().await?;
-        Ok(ArchiveState {
-            work,
+        Ok(OverviewResult {
+            state,
             problem,
-            folder: shared.archive.folder().display().to_string(),
+            path: shared.archive.folder().display().to_string(),
             bytes: totals.bytes + index.bytes(),
-            totals,
+            text_bytes: totals.text_bytes,
+            stored_text_bytes: totals.chunk_bytes,
+            threads: totals.threads,
+            transcripts: totals.transcripts,
             gone,
             evicted,
             files_behind,
+            oldest_at: totals.oldest_ms,
+            verified_at: totals.checked_ms,
+            damaged: totals.damaged_packs,
             max_bytes: shared.max_bytes(),
             max_age_days: *settings.max_age_days,
-            is_redacted: *settings.redact,
-            is_all_redacted: index.packs.are_redacted().await?,
-            forgotten_lost: forgotten.lost(),
+            redacts: *settings.redact,
+            unredacted: totals.plain_texts,
+            all_redacted: index.packs.are_redacted().await?,
         })
     }
 
@@ -130,7 +93,7 @@ impl ArchiveKeeper {
     }
 
     /// Reads all packs of a thread, or of the archive, completely.
-    pub async fn check(&self, thread_id: Option<&str>) -> Result<CheckReport, ServiceError> {
+    pub async fn check(&self, thread_id: Option<&str>) -> Result<VerifyResult, ServiceError> {
         let index = self.index()?;
         let mut packs = index.packs.all().await?;
         if let Some(thread_id) = thread_id {
@@ -145,29 +108,30 @@ impl ArchiveKeeper {
             }
             packs.retain(|pack| own.contains(&pack.pack));
         }
-        let mut report = CheckReport::default();
+        let (mut files, mut bytes, mut damaged) = (0, 0, 0);
+        let mut damaged_threads = Vec::new();
         for pack in packs {
-            let (of, bytes) = (index.clone(), pack.bytes);
+            let of = index.clone();
             let check = async move |shared: Arc<ArchiveShared>| {
                 upkeep::check_if_there(&shared, &of, pack.pack).await
             };
             let Some(is_sound) = self.shared.in_turn(check).await? else { continue };
-            report.packs += 1;
-            report.bytes += bytes;
-            report.damaged_packs += u64::from(!is_sound);
+            files += 1;
+            bytes += pack.bytes;
+            damaged += u64::from(!is_sound);
             if is_sound {
                 continue;
             }
             for row in index.transcripts.in_pack(pack.pack).await? {
                 let thread_id = row.thread_id.clone();
                 if !is_whole(&self.shared.archive, &index, row).await? {
-                    report.threads.push(thread_id);
+                    damaged_threads.push(thread_id);
                 }
             }
         }
-        report.threads.sort_unstable();
-        report.threads.dedup();
-        Ok(report)
+        damaged_threads.sort_unstable();
+        damaged_threads.dedup();
+        Ok(VerifyResult { files, bytes, damaged, damaged_threads })
     }
 }
 

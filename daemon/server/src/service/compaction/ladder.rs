@@ -12,6 +12,7 @@ use longhaul_core::context::window;
 use longhaul_core::model::FaultKind;
 use longhaul_core::model::budget::Spending;
 use longhaul_core::tokens;
+use longhaul_protocol::compaction::Question;
 
 use super::attempt::{Attempt, RungFailure};
 use super::input::{Input, visible_items};
@@ -42,19 +43,6 @@ pub(super) struct Outlook {
     /// The replacement if no model is called or none answers.
     pub(super) replacement: Replacement,
     pub(super) problems: Vec<Notice>,
-}
-
-/// The most that a model would be asked.
-#[derive(Debug, Clone)]
-pub struct Question {
-    pub provider: String,
-    pub model: String,
-    /// Estimated tokens of the first request.
-    pub input_tokens: u64,
-    pub output_tokens_max: u64,
-    /// Requests and tokens the budget allows one compaction; `None` without a bound.
-    pub requests_max: Option<u64>,
-    pub tokens_max: Option<u64>,
 }
 
 /// The history exceeds any model's window.

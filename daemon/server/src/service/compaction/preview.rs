@@ -7,9 +7,10 @@ use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Disposition, Span};
 use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_core::tokens;
+use longhaul_protocol::compaction::Question;
 
 use super::input::Input;
-use super::ladder::{Outlook, Question};
+use super::ladder::Outlook;
 use super::record::Notice;
 use super::request::Request;
 

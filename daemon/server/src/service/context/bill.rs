@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_core::compaction::account::{AgentAccount, in_force};
 use longhaul_core::fold::{CompactionBill, Fold};
+use longhaul_protocol::thread::ResumePrice;
 use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadRow, ThreadTable};
 use serde::Deserialize;
 
-use super::resume::{ResumePrice, ResumePrices};
+use super::resume::ResumePrices;
 use crate::ingest::FoldLoadError;
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;

@@ -5,19 +5,12 @@ use std::sync::Arc;
 
 use longhaul_core::memory::cite;
 use longhaul_core::memory::usage::UsageKind;
+use longhaul_protocol::memory::CiteResult;
 use longhaul_store::UseTable;
 
 use super::publications::Publications;
 use crate::clock::Clock;
 use crate::service::error::ServiceError;
-
-/// The uses that were counted.
-#[derive(Debug)]
-pub struct CitationResult {
-    pub kinds: Vec<String>,
-    pub thread_ids: Vec<String>,
-    pub answer: Option<String>,
-}
 
 pub struct Citations {
     pub(in crate::service) uses: UseTable,
@@ -31,7 +24,7 @@ impl Citations {
         answer: Option<&str>,
         thread_ids: Vec<String>,
         paths: Vec<String>,
-    ) -> Result<CitationResult, ServiceError> {
+    ) -> Result<CiteResult, ServiceError> {
         let cited = answer.map(cite::parse).unwrap_or_default();
         let mut paths: BTreeSet<String> = paths.into_iter().collect();
         paths.extend(cited.entries.into_iter().map(|entry| entry.path));
@@ -51,6 +44,6 @@ impl Citations {
             (kinds.into_iter().collect(), known.into_iter().collect());
         self.uses.add(&kinds, &thread_ids, self.clock.now_ms()).await?;
         let kinds = kinds.into_iter().map(str::to_owned).collect();
-        Ok(CitationResult { kinds, thread_ids, answer: answer.map(cite::strip) })
+        Ok(CiteResult { kinds, thread_ids, answer: answer.map(cite::strip) })
     }
 }

@@ -6,6 +6,7 @@ use longhaul_core::memory::{Origin, names_hazard};
 use longhaul_core::redact::redact;
 use longhaul_core::rollout::contextual::quoted;
 use longhaul_protocol::limit::NOTE_BYTES_MAX;
+use longhaul_protocol::memory::ForgetResult;
 use longhaul_store::{Exclusion, ExtractionTable, NoteOutcome, NoteRow, NoteTable, ThreadTable};
 
 use super::project::project_or_folder;
@@ -18,14 +19,6 @@ use crate::service::error::ServiceError;
 pub struct NewNote {
     pub note: NoteRow,
     /// The generation that contains it.
-    pub generation: u64,
-}
-
-#[derive(Debug)]
-pub struct ForgetResult {
-    /// Number of deleted extractions and notes.
-    pub gone: u64,
-    /// The first generation without them.
     pub generation: u64,
 }
 
@@ -156,7 +149,7 @@ impl MemoryNotes {
         let scrubbed = self.notes.scrub().await;
         let again = || "the same command".to_owned();
         scrubbed.map_err(|cause| ServiceError::BytesLeft { again: again(), cause })?;
-        if forgotten.gone == 0 && matches!(what, Exclusion::Note(_)) {
+        if forgotten.removed == 0 && matches!(what, Exclusion::Note(_)) {
             return Err(no_such_note());
         }
         Ok(forgotten)
@@ -172,11 +165,11 @@ impl MemoryNotes {
             Exclusion::Thread(id) => self.publisher.summary_path(id).await?,
             _ => None,
         };
-        let gone = self.notes.forget(what, self.clock.now_ms()).await?;
+        let removed = self.notes.forget(what, self.clock.now_ms()).await?;
         let (generation, _) = self.publisher.publish(Purge::Yes(summary), None).await?;
         // Deleted passages stay in the index of words until then.
         self.notes.merge().await?;
-        Ok(ForgetResult { gone, generation })
+        Ok(ForgetResult { removed, generation })
     }
 }
 

@@ -11,6 +11,7 @@ use longhaul_core::memory::usage::UsageKind;
 use longhaul_core::search::loose::loosened;
 use longhaul_core::search::query::Query;
 use longhaul_core::{text, tokens};
+use longhaul_protocol::memory::{Hit, MemoryFile, ReadResult};
 use longhaul_store::{GenerationTable, Passage, PassageMatch};
 
 use super::passages::passages;
@@ -65,29 +66,6 @@ pub struct LinesQuery {
     pub line: u64,
     pub max_lines: u64,
     pub max_tokens: u64,
-}
-
-#[derive(Debug)]
-pub struct MemoryHit {
-    pub passage: Passage,
-    /// Larger is better.
-    pub score: f64,
-}
-
-#[derive(Debug)]
-pub struct FileEntry {
-    pub path: String,
-    pub bytes: u64,
-    pub lines: u64,
-    pub is_edited: bool,
-}
-
-#[derive(Debug)]
-pub struct FileLines {
-    pub start: u64,
-    pub end: u64,
-    pub text: String,
-    pub next: Option<u64>,
 }
 
 pub struct MemoryReader {
@@ -162,10 +140,7 @@ impl MemoryReader {
     }
 
     /// Finds passages, those with all words first, and the generation searched.
-    pub async fn search(
-        &self,
-        search: MemorySearch,
-    ) -> Result<(Vec<MemoryHit>, u64), ServiceError> {
+    pub async fn search(&self, search: MemorySearch) -> Result<(Vec<Hit>, u64), ServiceError> {
         let published = self.publications.newest().await?;
         let projects: Option<Vec<String>> =
             search.cwd.as_deref().map(|cwd| projects_of(&published.handbook, cwd));
@@ -185,13 +160,13 @@ impl MemoryReader {
             );
         }
         let now_ms = self.clock.now_ms();
-        let mut hits: Vec<MemoryHit> = found.into_iter().map(|hit| scored(hit, now_ms)).collect();
+        let mut hits: Vec<Hit> = found.into_iter().map(|hit| scored(hit, now_ms)).collect();
         hits.sort_by(|a, b| {
-            let newer = b.passage.at_ms.cmp(&a.passage.at_ms);
+            let newer = b.at.cmp(&a.at);
             b.score
                 .total_cmp(&a.score)
                 .then(newer)
-                .then_with(|| place(&a.passage).cmp(&place(&b.passage)))
+                .then_with(|| (&a.path, a.line_start).cmp(&(&b.path, b.line_start)))
         });
         Ok((bounded(hits, &search), published.generation))
     }
@@ -202,24 +177,24 @@ impl MemoryReader {
     }
 
     /// The files in order of their paths, with the person's changes.
-    pub async fn files(&self) -> Result<Vec<FileEntry>, ServiceError> {
+    pub async fn files(&self) -> Result<Vec<MemoryFile>, ServiceError> {
         let Some(newest) = self.generations.newest().await?.into_iter().next() else {
             return Ok(Vec::new());
         };
         let number = newest.generation;
         let found = self.publications.in_folder(move |folder| folder.found(number)).await?;
         let found: Files = found.unwrap_or_default();
-        let entry = |(path, text): (String, String)| FileEntry {
+        let entry = |(path, text): (String, String)| MemoryFile {
             bytes: text.len() as u64,
             lines: text.lines().count() as u64,
-            is_edited: newest.files.get(&path) != Some(&text),
+            edited: newest.files.get(&path) != Some(&text),
             path,
         };
         Ok(found.into_iter().map(entry).collect())
     }
 
     /// Lines of a file. Blank lines replace those about other projects, so that line numbers stay the same.
-    pub async fn read(&self, query: LinesQuery) -> Result<FileLines, ServiceError> {
+    pub async fn read(&self, query: LinesQuery) -> Result<ReadResult, ServiceError> {
         let published = self.publications.newest().await?;
         let (folder, number, name) =
             (self.publications.folder().clone(), published.generation, query.path.clone());
@@ -270,7 +245,7 @@ fn blank_other_projects(
     shown.flat_map(|line| [line, "\n"]).collect()
 }
 
-fn cut_lines(whole: &str, query: &LinesQuery) -> FileLines {
+fn cut_lines(whole: &str, query: &LinesQuery) -> ReadResult {
     let (start, max_lines) = (query.line.max(1), query.max_lines);
     let bytes_max = tokens::bytes_of(query.max_tokens).max(1);
     let (mut out, mut end, mut next) = (String::new(), start - 1, None);
@@ -285,26 +260,38 @@ fn cut_lines(whole: &str, query: &LinesQuery) -> FileLines {
         out.push('\n');
         end = number;
     }
-    FileLines { start, end, text: out, next }
+    let (path, text) = (query.path.clone(), out.into());
+    ReadResult { path, line_start: start, line_end: end, text, next_line: next }
 }
 
-fn scored(hit: PassageMatch, now_ms: i64) -> MemoryHit {
+fn scored(hit: PassageMatch, now_ms: i64) -> Hit {
     #[expect(clippy::cast_precision_loss, reason = "days")]
     let age_days = now_ms.saturating_sub(hit.passage.at_ms).max(0) as f64 / 86_400_000.0;
     let fresh = (-age_days / FRESH_DAYS).exp();
     let score = hit.relevance.max(0.0) * (1.0 - FRESH_SHARE + FRESH_SHARE * fresh);
-    MemoryHit { passage: hit.passage, score: (score * 1e4).round() / 1e4 }
+    let passage = hit.passage;
+    Hit {
+        source: kind_of(&passage.path).to_owned(),
+        path: passage.path,
+        line_start: passage.line_start,
+        line_end: passage.line_end,
+        thread_id: passage.thread_id,
+        project: passage.project,
+        at: passage.at_ms,
+        score: (score * 1e4).round() / 1e4,
+        text: passage.text.into(),
+    }
 }
 
 /// The best hits within the bounds, without duplicate texts.
-fn bounded(hits: Vec<MemoryHit>, search: &MemorySearch) -> Vec<MemoryHit> {
+fn bounded(hits: Vec<Hit>, search: &MemorySearch) -> Vec<Hit> {
     let (mut seen, mut spent) = (HashSet::new(), 0);
     let mut kept = Vec::new();
     for hit in hits {
-        if !seen.insert(hit.passage.text.clone()) {
+        if !seen.insert(hit.text.0.clone()) {
             continue;
         }
-        spent += tokens::of_text(&hit.passage.text);
+        spent += tokens::of_text(&hit.text);
         if kept.len() >= search.hits_max || search.tokens_max.is_some_and(|max| spent > max) {
             break;
         }
@@ -319,13 +306,6 @@ fn place(passage: &Passage) -> (String, u64) {
 
 pub(super) fn kind_of(path: &str) -> &'static str {
     UsageKind::of(path).map_or("other", Into::into)
-}
-
-impl MemoryHit {
-    /// The kind of its file.
-    pub fn source(&self) -> &'static str {
-        kind_of(&self.passage.path)
-    }
 }
 
 #[cfg(test)]
@@ -373,7 +353,7 @@ mod tests {
             let (query, cwd) = (String::new(), None);
             let search = MemorySearch { query, cwd, hits_max, tokens_max };
             let kept = bounded(hits.into(), &search).into_iter();
-            kept.map(|hit| hit.passage.text).collect::<Vec<_>>()
+            kept.map(|hit| hit.text.0).collect::<Vec<_>>()
         };
         let each = tokens::of_text(&text);
         assert_eq!(kept(9, None), [text.as_str(), other.as_str()]);
@@ -390,12 +370,15 @@ mod tests {
             cut_lines(whole, &query)
         };
         let first = cut_lines(whole, 1, 2, 100);
-        assert_eq!((first.text.as_str(), first.end, first.next), ("one\ntwo\n", 2, Some(3)));
+        assert_eq!(
+            (first.text.as_str(), first.line_end, first.next_line),
+            ("one\ntwo\n", 2, Some(3))
+        );
         let rest = cut_lines(whole, 3, 99, 100);
-        assert_eq!((rest.text.as_str(), rest.end, rest.next), ("three\nfour\n", 4, None));
+        assert_eq!((rest.text.as_str(), rest.line_end, rest.next_line), ("three\nfour\n", 4, None));
         let long = cut_lines(&"x".repeat(100), 1, 9, 5);
-        assert_eq!((long.text.len(), long.next), (20, None));
+        assert_eq!((long.text.len(), long.next_line), (20, None));
         let past = cut_lines(whole, 9, 9, 9);
-        assert_eq!((past.text.as_str(), past.end, past.next), ("", 8, None));
+        assert_eq!((past.text.as_str(), past.line_end, past.next_line), ("", 8, None));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use longhaul_core::memory::Engine;
 use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
 use longhaul_core::memory::place;
+use longhaul_protocol::memory::SkipCount;
 use longhaul_store::{
     Exclusion, ExtractionTable, NoteTable, ThreadCursor, ThreadFilter, ThreadRow, ThreadTable,
     Watermark,
@@ -49,18 +50,9 @@ pub(super) struct Scan {
     /// Due threads, alternately the newest and the oldest.
     pub(super) due: Vec<DueThread>,
     /// Other threads, by reason.
-    pub(super) skipped: BTreeMap<&'static str, SkippedThreads>,
+    pub(super) skipped: BTreeMap<&'static str, SkipCount>,
     /// Milliseconds until the next busy thread is due.
     pub(super) next_ms: Option<i64>,
-}
-
-/// Threads that are skipped for the same reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkippedThreads {
-    pub reason: &'static str,
-    /// Description of the first thread's reason, for a person.
-    pub text: String,
-    pub threads: u64,
 }
 
 pub struct Scanner {
@@ -125,7 +117,7 @@ impl Scanner {
     pub async fn why_not_extracted(
         &self,
         thread_id: String,
-    ) -> Result<Option<SkippedThreads>, ServiceError> {
+    ) -> Result<Option<SkipCount>, ServiceError> {
         let request = RunRequest { thread_id: Some(thread_id), ..RunRequest::default() };
         let mut scan = self.scan(&request).await?;
         Ok(scan.skipped.pop_first().map(|(_, skipped)| skipped))
@@ -149,8 +141,11 @@ impl Eligibility<'_> {
     fn add(&self, row: &ThreadRow, scan: &mut Scan) {
         scan.threads += 1;
         let mut skip = |reason: &'static str, text: String| {
-            let skipped =
-                scan.skipped.entry(reason).or_insert(SkippedThreads { reason, text, threads: 0 });
+            let skipped = scan.skipped.entry(reason).or_insert_with(|| SkipCount {
+                reason: reason.to_owned(),
+                text,
+                threads: 0,
+            });
             skipped.threads += 1;
         };
         let file = &row.file;

@@ -4,46 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use longhaul_core::job::{Kind, State};
-use longhaul_store::{
-    AgentRow, CurationTable, ExtractionTable, JobFilter, NoteTable, UseRow, UseTable,
-};
+use longhaul_protocol::memory::{AgentRun, Fallback, MemoryUse, StatusResult};
+use longhaul_store::{AgentRow, CurationTable, ExtractionTable, JobFilter, NoteTable, UseTable};
 
 use super::publications::Publications;
-use super::scan::{RunRequest, Scanner, SkippedThreads};
+use super::scan::{RunRequest, Scanner};
+use crate::config::Live;
 use crate::jobs::Jobs;
 use crate::service::error::ServiceError;
 
 /// Maximum jobs of a kind to inspect for the number of pending ones.
 const JOBS_MAX: u32 = 5_000;
 
-#[derive(Debug)]
-pub struct MemoryStatus {
-    pub path: String,
-    /// Number of the current generation, 0 for none.
-    pub generation: u64,
-    /// When it was published, Unix milliseconds.
-    pub at_ms: i64,
-    /// Threads in the current generation.
-    pub threads: u64,
-    pub extracted: u64,
-    pub learnings: u64,
-    pub notes: u64,
-    /// Notes that wait for a person's review.
-    pub notes_pending: u64,
-    pub due: u64,
-    /// Jobs of memory that are not settled.
-    pub pending: u64,
-    pub skipped: Vec<SkippedThreads>,
-    /// Uses by kind of file.
-    pub uses: Vec<UseRow>,
-    pub failure: Option<String>,
-    /// Threads that were extracted without their model, by reason.
-    pub fell_back: BTreeMap<String, u64>,
-    /// The last run of the consolidation agent.
-    pub agent: Option<AgentRow>,
-    /// Why the requested thread is skipped.
-    pub why: Option<SkippedThreads>,
-}
+/// Maximum reasons in a status.
+const REASONS_MAX: usize = 16;
 
 pub struct MemoryOverview {
     pub(in crate::service) extractions: ExtractionTable,
@@ -51,14 +25,15 @@ pub struct MemoryOverview {
     pub(in crate::service) curation: CurationTable,
     pub(in crate::service) uses: UseTable,
     pub(in crate::service) jobs: Jobs,
+    pub(in crate::service) config: Live,
     pub(in crate::service) publications: Arc<Publications>,
     pub(in crate::service) scanner: Arc<Scanner>,
 }
 
 impl MemoryOverview {
     /// The status; with `thread_id`, also why that thread is skipped.
-    pub async fn status(&self, thread_id: Option<String>) -> Result<MemoryStatus, ServiceError> {
-        let why = match thread_id {
+    pub async fn status(&self, thread_id: Option<String>) -> Result<StatusResult, ServiceError> {
+        let skip_reason = match thread_id {
             Some(thread_id) => self.scanner.why_not_extracted(thread_id).await?,
             None => None,
         };
@@ -76,16 +51,21 @@ impl MemoryOverview {
         let marks = self.extractions.watermarks().await?;
         let notes = self.notes.list().await?;
         let published = self.publications.newest().await?;
-        let mut fell_back = BTreeMap::new();
+        let mut fallbacks: BTreeMap<String, u64> = BTreeMap::new();
         for reason in marks.iter().filter_map(|mark| mark.reason.clone()) {
-            *fell_back.entry(reason).or_default() += 1;
+            *fallbacks.entry(reason).or_default() += 1;
         }
-        Ok(MemoryStatus {
-            fell_back,
-            agent: self.curation.get().await?,
+        let fallbacks = fallbacks.into_iter().take(REASONS_MAX);
+        let uses = self.uses.list().await?.into_iter();
+        let settings = self.config.now().memory.clone();
+        Ok(StatusResult {
+            enabled: *settings.enabled,
+            engine: settings.engine.into_str().to_owned(),
+            fallbacks: fallbacks.map(|(reason, threads)| Fallback { reason, threads }).collect(),
+            agent: self.curation.get().await?.map(agent_run),
             path: self.publications.folder().path().display().to_string(),
             generation: published.generation,
-            at_ms: published.at_ms,
+            published_at: (published.generation > 0).then_some(published.at_ms),
             threads: published.threads,
             extracted: marks.len() as u64,
             learnings: marks.iter().map(|mark| mark.learnings).sum(),
@@ -94,9 +74,16 @@ impl MemoryOverview {
             due: scan.due.len() as u64,
             pending,
             skipped: scan.skipped.into_values().collect(),
-            uses: self.uses.list().await?,
+            uses: uses
+                .map(|row| MemoryUse { kind: row.kind, uses: row.uses, last_at: row.last_ms })
+                .collect(),
             failure,
-            why,
+            skip_reason,
         })
     }
+}
+
+fn agent_run(row: AgentRow) -> AgentRun {
+    let AgentRow { outcome, detail, mode, turns, tokens, at_ms, .. } = row;
+    AgentRun { outcome, detail, mode, turns, tokens, at: at_ms }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
+use longhaul_protocol::memory::RunResult;
 
 use super::curation::Curation;
 use super::publish::{Publisher, Purge};
 use super::runs::MemoryRuns;
 use super::scan::{RunRequest, Scanner};
-use super::waves::RunCounts;
 use crate::config::Live;
 use crate::ingest::Ingest;
 use crate::jobs::Owner;
@@ -74,8 +74,8 @@ impl Upkeep {
         let scan = self.scanner.scan(&RunRequest::default()).await?;
         if !scan.due.is_empty() {
             let ran = self.runs.run(RunRequest { waits: true, ..RunRequest::default() }).await?;
-            let RunCounts { extracted, empty, failed, fell_back, generation, .. } = ran;
-            tracing::info!(extracted, empty, failed, fell_back, generation, "built memory");
+            let RunResult { extracted, empty, failed, fallbacks, generation, .. } = ran;
+            tracing::info!(extracted, empty, failed, fallbacks, generation, "built memory");
         }
         let next_ms = scan.next_ms.and_then(|ms| u64::try_from(ms).ok());
         Ok(next_ms.map_or(LOOK_MAX, Duration::from_millis).clamp(LOOK_MIN, LOOK_MAX))

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use longhaul_core::job::{FailureKind, JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
+use longhaul_protocol::memory::RunResult;
 use longhaul_store::ExtractionTable;
 use serde_json::json;
 use tokio::sync::watch::Receiver;
 
-use super::scan::{DueThread, RunRequest, Scan, SkippedThreads};
+use super::scan::{DueThread, RunRequest, Scan};
 use super::thread_reader::EXTRACT_VERSION;
 use crate::clock::Clock;
 use crate::config::Live;
@@ -25,24 +26,6 @@ const WAVE: usize = 64;
 
 /// Maximum wait for a job before a test write to the store.
 const LOOK: Duration = Duration::from_secs(2);
-
-#[derive(Debug, Default)]
-pub struct RunCounts {
-    pub is_done: bool,
-    pub threads: u64,
-    pub extracted: u64,
-    pub empty: u64,
-    pub failed: u64,
-    /// Threads that were extracted without their model.
-    pub fell_back: u64,
-    pub skipped: Vec<SkippedThreads>,
-    pub generation: u64,
-    /// Whether `generation` is new.
-    pub is_changed: bool,
-    /// Whether a model is going to edit it.
-    pub is_being_edited: bool,
-    pub duration_ms: u64,
-}
 
 pub struct Waves {
     pub(in crate::service) extractions: ExtractionTable,
@@ -58,7 +41,7 @@ impl Waves {
         &self,
         scan: &Scan,
         request: &RunRequest,
-        ran: &mut RunCounts,
+        ran: &mut RunResult,
     ) -> Result<(), ServiceError> {
         let most = *self.config.now().memory.max_threads_per_run;
         let due = &scan.due[..scan.due.len().min(most)];
@@ -105,7 +88,7 @@ impl Waves {
         &self,
         mut keys: HashSet<JobKey>,
         total: usize,
-        ran: &mut RunCounts,
+        ran: &mut RunResult,
     ) -> Result<(), ServiceError> {
         let mut changed = self.jobs.watch();
         loop {
@@ -119,10 +102,10 @@ impl Waves {
             }
             for (key, state) in settled {
                 let row = self.extractions.get(&key.subject).await?;
-                let fell_back = row.as_ref().is_some_and(|row| row.reason.is_some());
-                if state == Some(State::Done) || fell_back {
+                let has_fallen_back = row.as_ref().is_some_and(|row| row.reason.is_some());
+                if state == Some(State::Done) || has_fallen_back {
                     ran.extracted += 1;
-                    ran.fell_back += u64::from(fell_back);
+                    ran.fallbacks += u64::from(has_fallen_back);
                     ran.empty += u64::from(row.is_none_or(|row| row.memory.is_none()));
                 } else {
                     ran.failed += 1;

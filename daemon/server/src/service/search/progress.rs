@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use longhaul_protocol::thread::{IndexState, IndexStatus};
 use tokio::sync::watch;
 
 use crate::service::hints::{Hints, PendingHints};
@@ -16,22 +17,6 @@ pub struct IndexProgress {
     files_behind: AtomicU64,
     bytes: AtomicU64,
     anew: watch::Sender<Rebuild>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IndexState {
-    pub work: IndexWork,
-    pub items: u64,
-    pub files_behind: u64,
-    pub bytes: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexWork {
-    Idle,
-    Indexing,
-    /// The index cannot be written; it is retried.
-    Stalled,
 }
 
 /// State of a rebuild of the index.
@@ -58,18 +43,18 @@ impl IndexProgress {
         self.hints.hint_all();
     }
 
-    pub fn state(&self) -> IndexState {
+    pub fn state(&self) -> IndexStatus {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let work = match (
+        let state = match (
             self.is_stalled.load(Ordering::Relaxed),
             self.is_working.load(Ordering::Relaxed),
         ) {
-            (true, _) => IndexWork::Stalled,
-            (false, true) => IndexWork::Indexing,
-            (false, false) => IndexWork::Idle,
+            (true, _) => IndexState::Stalled,
+            (false, true) => IndexState::Indexing,
+            (false, false) => IndexState::Idle,
         };
-        IndexState {
-            work,
+        IndexStatus {
+            state,
             items: number(&self.items),
             files_behind: number(&self.files_behind),
             bytes: number(&self.bytes),

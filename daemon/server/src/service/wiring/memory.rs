@@ -133,6 +133,7 @@ impl Wiring {
             curation: self.store.curation.clone(),
             uses: self.store.uses.clone(),
             jobs: self.jobs.clone(),
+            config: self.config.clone(),
             publications: publications.clone(),
             scanner: scanner.clone(),
         })

@@ -2,6 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use longhaul_core::thread::Source;
+use longhaul_protocol::thread::IndexState;
 use longhaul_store::Store;
 
 use super::*;
@@ -10,7 +11,7 @@ use crate::discovery::scan::Root;
 use crate::events::EventHub;
 use crate::ingest::{IngestDeps, Limits};
 use crate::service::notices::Notices;
-use crate::service::search::{FullText, IndexWork};
+use crate::service::search::FullText;
 
 /// The items of the index, and the generation and lines of the file that it and this database have, once it is at rest.
 async fn indexed(
@@ -34,7 +35,7 @@ async fn indexed(
     let readers = (Arc::clone(&ingest), Arc::new(Archive::new(home)));
     let full_text = FullText::start(home, files.clone(), pages, readers, Arc::clone(&progress));
     let rest = async {
-        while full_text.index().is_none() || progress.state().work != IndexWork::Idle {
+        while full_text.index().is_none() || progress.state().state != IndexState::Idle {
             tokio::task::yield_now().await;
         }
     };

@@ -23,6 +23,8 @@ pub struct Extra<'a> {
     pub ran: Vec<String>,
     /// Files read or searched, newest first.
     pub looked_at: Vec<String>,
+    /// Files that changed on disk, or are gone, since the thread last saw or wrote them.
+    pub outdated: Vec<String>,
     /// The person's pins and drops. The text of pins is in `header`.
     pub choices: Option<&'a Choices>,
 }

@@ -67,6 +67,9 @@ const CURRENT_STEP: f64 = 1.6;
 /// Maximum bytes of a line in a small view, where two short lines say more than one long line.
 const SMALL_LINE_BYTES: usize = 320;
 
+/// Marks the path of a file that was read and has other contents by now.
+const OUTDATED: &str = " (changed on disk since)";
+
 /// The quotes to choose from, and the subject of the work.
 pub(super) fn gather<'a>(
     briefing: &'a Briefing,
@@ -77,6 +80,7 @@ pub(super) fn gather<'a>(
     builder.collect();
     builder.raise_named();
     builder.leave_out_dropped();
+    builder.mark_outdated();
     units::link(&mut builder.candidates);
     // A request's heading is already part of its first line.
     let requests = builder.candidates.iter_mut().filter(|it| it.kind == EvidenceKind::Request);
@@ -208,6 +212,18 @@ impl<'a> Builder<'a> {
             } else if *kind == EvidenceKind::Document && steps.iter().any(|step| names(step, group))
             {
                 *weight *= READ_FOR_STEP_WEIGHT;
+            }
+        }
+    }
+
+    /// Marks quotes from files that have other contents on disk by now.
+    fn mark_outdated(&mut self) {
+        let extra = self.extra;
+        let is_outdated = |path: &str| extra.outdated.iter().any(|outdated| outdated == path);
+        for quote in &mut self.candidates {
+            let is_read = matches!(quote.kind, EvidenceKind::Document | EvidenceKind::Rule);
+            if is_read && is_outdated(&quote.group) {
+                quote.group.to_mut().push_str(OUTDATED);
             }
         }
     }

@@ -122,6 +122,7 @@ pub fn render_below(
         files: lines::changed(inputs),
         ran: lines::ran(inputs, caps),
         looked_at: lines::looked_at(inputs, caps),
+        outdated: lines::outdated(inputs),
         choices: Some(choices),
     };
     let rendered = briefing::render(&inputs.state.briefing, &extra, max_tokens);

@@ -122,3 +122,27 @@ fn what_a_workflow_in_xml_says_to_do_is_quoted_but_not_what_it_shows() {
         assert_eq!(rules, ["You MUST read each finding twice"], "{path}");
     }
 }
+
+#[test]
+fn what_was_read_from_a_file_that_changed_since_is_marked() {
+    let mut briefing = thread();
+    briefing.record_read(
+        20,
+        "docs/lexer.md",
+        "# The lexer\n\nThe lexer must never allocate a string.\n",
+    );
+    briefing.record_output(
+        21,
+        "src/lexer.rs",
+        "const STRINGS_MAX: usize = 30;\nfn read() {}\n",
+        None,
+    );
+    calls(&mut briefing, 22, "c9", "ls");
+    let outdated = vec!["docs/lexer.md".to_owned(), "src/lexer.rs".to_owned()];
+    let marked = render(&briefing, &Extra { outdated, ..Extra::default() }, 4_000);
+    for path in ["docs/lexer.md", "src/lexer.rs"] {
+        assert!(marked.contains(&format!("{path} (changed on disk since)")), "{marked}");
+    }
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains("never allocate") && !text.contains("changed on disk"), "{text}");
+}

@@ -56,10 +56,20 @@ fn file_words(inputs: &ViewInputs<'_>, key: &str, file: &File) -> String {
         FileState::Edited if file.changes > 1 => words.push_str(&format!(" {}x", file.changes)),
         _ => {}
     }
+    words.push_str(standing_words(inputs, key, file, ""));
+    // Last, where a small view cuts it off.
     if let Some(hash) = &file.hash {
         words.push_str(&format!(", hash={}", hash.short()));
     }
-    words + standing_words(inputs, key, file, "")
+    words
+}
+
+/// Files that changed on disk, or are gone, since the thread last saw or wrote them.
+pub(super) fn outdated(inputs: &ViewInputs<'_>) -> Vec<String> {
+    let files = inputs.state.files.newest().into_iter().filter(|(key, file)| {
+        matches!(file.standing(inputs.disk.get(*key)), Standing::Changed | Standing::Gone)
+    });
+    files.map(|(key, file)| shown_path(inputs, key, file).to_owned()).collect()
 }
 
 fn standing_words(

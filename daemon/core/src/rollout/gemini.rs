@@ -43,8 +43,11 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     has_session_meta: false,
 };
 
-const ASSEMBLY: Assembly =
-    Assembly { within: assemble::FOLDER, marker: ".project_root", lines: assemble::lines };
+const ASSEMBLY: Assembly = Assembly {
+    within: Some(assemble::FOLDER),
+    marker: Some(".project_root"),
+    lines: |file, place| Some(assemble::lines(file, place)),
+};
 
 /// Prefixes of what Gemini CLI sends to the model in the person's name.
 const HARNESS: [&str; 4] = ["<session_context>", "<hook_context>", "<loaded_context>", "<system"];

@@ -28,12 +28,12 @@ pub struct CheckpointV1<'a> {
     artifacts: BTreeMap<String, Artifact<'a>>,
     facts: BTreeMap<&'a str, Fact<'a>>,
     recent_artifacts: Vec<String>,
-    requests: Vec<Request<'a>>,
+    requests: Vec<RequestEntry<'a>>,
     errors: Vec<Failure<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Request<'a> {
+struct RequestEntry<'a> {
     seq: u64,
     text: &'a str,
     bytes: u64,
@@ -104,8 +104,8 @@ pub fn document<'a>(inputs: &ViewInputs<'a>) -> CheckpointV1<'a> {
     }
 }
 
-fn requests(state: &Checkpoint) -> Vec<Request<'_>> {
-    let requests = state.requests.all().iter().map(|request| Request {
+fn requests(state: &Checkpoint) -> Vec<RequestEntry<'_>> {
+    let requests = state.requests.all().iter().map(|request| RequestEntry {
         seq: request.seq,
         text: &request.text,
         bytes: request.bytes,

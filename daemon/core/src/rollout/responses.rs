@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::source::ReadLine;
-use super::{Body, Item, Role};
+use super::{Body, Entry, Item, Role};
 
 /// The items of a line as `read` reads it; none for lines that no model sees. `images` returns the URLs of an item's
 /// images.
 pub(super) fn of_line(
-    read: ReadLine,
+    read: impl Fn(&[u8], bool, &mut dyn FnMut(Entry<'_>)),
     line: &[u8],
     images: impl Fn(&Item<'_>) -> Vec<String>,
 ) -> Vec<Value> {

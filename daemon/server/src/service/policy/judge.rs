@@ -71,7 +71,9 @@ fn excerpt(fold: &Fold) -> String {
     let open = state.plan.open().map(|step| format!("open step: {}", step.text));
     lines.extend(open.take(8));
     let words = state.briefing.latest_words().join("\n");
-    lines.push(format!("assistant: {}", text::cut_middle(&words, EXCERPT_BYTES / 2)));
+    if !words.is_empty() {
+        lines.push(format!("assistant: {}", text::cut_middle(&words, EXCERPT_BYTES / 2)));
+    }
     text::cut(&lines.join("\n"), EXCERPT_BYTES).into_owned()
 }
 

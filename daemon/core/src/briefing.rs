@@ -47,7 +47,8 @@ mod terms;
 mod warnings;
 mod write;
 
-pub use collect::Briefing;
+pub use checks::Failure;
+pub use collect::{Briefing, TurnOutcome};
 pub use extra::{ChangedFile, Extra};
 pub use render::{Rendered, ViewLine, render};
 

@@ -451,14 +451,6 @@ impl Fold {
     fn compacted(&mut self, place: Place, at: At, compacted: &Compacted<'_>) -> ItemRow {
         self.head.compactions += 1;
         self.checkpoint.compactions += 1;
-        // The summary also occurs just before as an ordinary answer, not addressed to the person.
-        if let Some(note) = self.checkpoint.notes.back()
-            && !compacted.message.is_empty()
-            && !contextual::is_briefing(&compacted.message)
-            && compacted.message.contains(text::prefix(&note.text, 80))
-        {
-            self.checkpoint.notes.pop_back();
-        }
         let before = self.used();
         self.bill.compacted(at, compacted, before, self.meter.is_early());
         self.visible.compact(

@@ -40,17 +40,6 @@ pub const PATH_BYTES: usize = 240;
 /// Bytes of a name; longer text does not count as a name.
 pub const TERM_BYTES: usize = 80;
 
-/// Errors kept, newest last.
-pub const ERRORS: usize = 4;
-
-pub const ERROR_BYTES: usize = 400;
-
-/// Bytes kept of an assistant message.
-pub const NOTE_BYTES: usize = 600;
-
-/// Assistant messages kept, newest last.
-pub const NOTES: usize = 6;
-
 pub const PENDING_CALLS: usize = 64;
 
 /// Turns that a rollback can reach: more are rarely rolled back, and each keeps a copy of the plan.

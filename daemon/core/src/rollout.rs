@@ -6,6 +6,7 @@
 
 pub mod accept;
 pub(crate) mod between_agents;
+mod body;
 pub mod claude;
 pub(crate) mod codex;
 pub mod compose;
@@ -71,10 +72,17 @@ pub fn read(source: Source, line: &[u8], wants_meta: bool, visit: &mut dyn FnMut
 
 type Object = Map<String, Value>;
 
-/// The JSON object on a line, repaired if only its text is damaged.
-fn object_of(line: &[u8]) -> Option<Object> {
+/// The JSON object on a line, repaired if only its text is damaged. Reports a line that has none, unless it is blank.
+fn object_of(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) -> Option<Object> {
+    if line.trim_ascii().is_empty() {
+        return None;
+    }
     let object = serde_json::from_slice(line).ok();
-    object.or_else(|| serde_json::from_str(&repair::repair(line)?).ok())
+    let object = object.or_else(|| serde_json::from_str(&repair::repair(line)?).ok());
+    if object.is_none() {
+        visit(Entry { at_ms: None, body: Body::Malformed });
+    }
+    object
 }
 
 fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {

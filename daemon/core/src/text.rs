@@ -122,11 +122,11 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    for part in parts(text) {
+    for word in words(text) {
         if !out.is_empty() {
             out.push(' ');
         }
-        out.push_str(part);
+        out.push_str(word);
     }
     Cow::Owned(out)
 }
@@ -146,27 +146,6 @@ fn is_one_line(text: &str) -> bool {
     let marks = pairs.fold(mark(*last, 0), |marks, (byte, next)| marks | mark(*byte, *next));
     let is_visible = |c: char| c.is_ascii() || !c.is_control() && !c.is_whitespace();
     marks & BLANK == 0 && (marks & NOT_ASCII == 0 || text.chars().all(is_visible))
-}
-
-/// Same as [`str::lines`], which is slow in texts of many lines.
-pub fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) else {
-            let last = std::mem::take(&mut rest);
-            return (!last.is_empty()).then_some(last);
-        };
-        let line = &rest[..end];
-        rest = &rest[end + 1..];
-        Some(line.strip_suffix('\r').unwrap_or(line))
-    })
-}
-
-/// The index of two ASCII characters, one after the other. To find them as a string costs several times more in
-/// texts as short as the lines of a transcript.
-pub fn find_pair(text: &str, [first, second]: [u8; 2]) -> Option<usize> {
-    let bytes = text.as_bytes();
-    memchr::memchr_iter(first, bytes).find(|at| bytes.get(at + 1) == Some(&second))
 }
 
 /// `text` with the entities that escape a text in XML replaced by their characters.
@@ -195,7 +174,7 @@ pub fn one_line_cut(text: &str, bytes: usize) -> String {
         return cut(text, bytes).into_owned();
     }
     let mut out = String::with_capacity(bytes + 8);
-    for part in parts(text) {
+    for word in words(text) {
         if out.len() > bytes {
             break;
         }
@@ -203,44 +182,14 @@ pub fn one_line_cut(text: &str, bytes: usize) -> String {
             out.push(' ');
         }
         // More than fits is enough, because the result is cut either way.
-        out.push_str(prefix(part, bytes + 4));
+        out.push_str(prefix(word, bytes + 4));
     }
     if out.len() <= bytes { out } else { cut(&out, bytes).into_owned() }
 }
 
-/// The parts of a text, separated by white space and control characters. Words with a single space between them
-/// are mostly one part, which takes less time than copying word by word.
-fn parts(mut text: &str) -> impl Iterator<Item = &str> {
-    std::iter::from_fn(move || {
-        let start = run(text, true);
-        let end = start + run(&text[start..], false);
-        let part = &text[start..end];
-        text = &text[end..];
-        (!part.is_empty()).then_some(part)
-    })
-}
-
-/// Byte length of the leading blank characters, or of the leading part. ASCII, which is nearly all text, is
-/// handled byte by byte.
-fn run(text: &str, blank: bool) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        if byte.is_ascii() {
-            let is_blank = *byte <= b' ' || *byte == 0x7f;
-            let joins = || *byte == b' ' && bytes.get(at + 1).is_some_and(u8::is_ascii_graphic);
-            if is_blank != blank && !(is_blank && joins()) {
-                break;
-            }
-            at += 1;
-        } else {
-            match text[at..].chars().next() {
-                Some(c) if (c.is_whitespace() || c.is_control()) == blank => at += c.len_utf8(),
-                _ => break,
-            }
-        }
-    }
-    at
+/// The words of a text, separated by white space and control characters.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -328,11 +277,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn lines_are_those_of_the_standard_library(text in "[ab\n\r]{0,12}") {
-            prop_assert!(lines(&text).eq(text.lines()));
-        }
-
         #[test]
         fn cutting_early_equals_cutting_late(
             text in "([a-zäé😀\\u{0}]{0,9}[ \n\t\u{a0}]{0,3}){0,12}",

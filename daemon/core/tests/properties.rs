@@ -74,6 +74,7 @@ proptest! {
             }
             push(&mut split, line);
         }
+        prop_assert_eq!(whole.next_seq(), lines.len() as u64);
         prop_assert_eq!(whole.save().unwrap(), split.save().unwrap());
         let caps = ViewCaps::default();
         prop_assert_eq!(view(&whole, &caps, 700), view(&split, &caps, 700));
@@ -107,11 +108,5 @@ proptest! {
                 }
             }
         }
-    }
-
-    #[test]
-    fn any_bytes_are_folded(noise in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20)) {
-        let folded = fold(&noise);
-        prop_assert_eq!(folded.next_seq(), noise.len() as u64);
     }
 }

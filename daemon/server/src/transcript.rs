@@ -10,15 +10,13 @@
 //! | layout | text | pieces |
 //! |---|---|---|
 //! | lines | the file, decompressed if it is `.zst` | its lines (`lines`) |
-//! | document | the file | its identity and its items (`document`) |
 //! | assembled | lines made of the file | those lines (`lines`) |
 //! | records | lines made of many files, or of rows of a database (`records`) | those lines (`lines`) |
 //!
-//! Plain text can be entered anywhere; compressed text only at its beginning. A document cannot be resumed: it is
-//! rewritten as a whole, and read as a whole.
+//! Plain text can be entered anywhere; compressed text only at its beginning.
 //!
-//! *A transcript edited in place* (a message is written again when more of it exists) is converted to lines by a
-//! pure function of its source, from all of it. Lines are only appended while the session continues; they are read
+//! *A transcript edited in place* (a message is written again when more of it exists, or the whole file after every
+//! turn) is converted to lines by a pure function of its source, from all of it. Lines are only appended while the session continues; they are read
 //! like compressed text, from the beginning, and digests show whether lines already read are unchanged.
 //!
 //! *A deleted, changed or unreadable transcript* is read from the archive if the reader names a [`Fallback`]: its text has the
@@ -27,7 +25,6 @@
 //! *A line over the bound* is never held in memory: only its place, beginning and digest are kept. *A rest*
 //! without a newline is a line only if it is a whole JSON object.
 
-mod document;
 mod each_line;
 mod file;
 mod lines;
@@ -40,11 +37,11 @@ pub(crate) mod records;
 
 pub use each_line::each_line;
 pub use lines::LINE_BYTES_MAX;
+pub(crate) use lines::Lines;
 pub use open::Fallback;
-pub(crate) use open::Transcript;
+pub(crate) use open::{Text, Transcript};
 pub(crate) use piece::Piece;
 pub use piece::{Content, Line};
-pub(crate) use pieces::Pieces;
 pub use pieces::{Rest, each_piece};
 pub(crate) use presence::Presence;
 pub use read_back::{LineError, LineReader};

@@ -127,7 +127,7 @@ pub(crate) async fn not_put_back(daemon: &Daemon, (thread_id, path): (&str, &Pat
     let refused = client.call::<Restore>(of(None)).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidParams);
     let helps = format!("longhaul continue {thread_id} --to codex");
-    for words in ["does not keep sessions in lines", &helps] {
+    for words in ["did not keep this session in lines", &helps] {
         assert!(refused.message.contains(words), "{refused:?}");
     }
     assert!(!path.exists());

@@ -8,6 +8,7 @@ use longhaul_protocol::thread::{Bill, BillParams};
 use longhaul_protocol::{ErrorKind, compaction, history};
 use serde_json::json;
 
+use crate::archive::{archived, not_put_back};
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, message, of_items, of_thread, soon, text_at, texts};
 
@@ -187,7 +188,7 @@ async fn bad_requests_are_rejected_by_kind() {
 }
 
 #[tokio::test]
-async fn a_session_of_the_first_command_line_is_compacted_and_expanded() {
+async fn a_session_of_the_first_command_line_is_compacted_expanded_and_archived() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".codex/sessions");
     fs::create_dir_all(&folder).unwrap();
@@ -195,13 +196,17 @@ async fn a_session_of_the_first_command_line_is_compacted_and_expanded() {
     let items = [message("user", "Write a parser."), message("user", "Now test it.")];
     let document = json!({ "session": session, "items": items });
     let path = folder.join(format!("rollout-2025-04-20-{THREAD}.json"));
-    fs::write(path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    fs::write(&path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     assert_eq!(client.thread(THREAD).await.items, 2);
     let result = client.compact(of_thread(THREAD)).await;
     let expanded = client.expand(&result.receipt.dropped[0].handle).await;
     assert_eq!(expanded, [items[0].clone()]);
+    archived(&mut client).await;
+    let path = path.canonicalize().unwrap();
+    fs::remove_file(&path).unwrap();
+    not_put_back(&daemon, (THREAD, &path), "Write a parser.").await;
 }
 
 #[tokio::test]

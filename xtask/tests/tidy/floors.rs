@@ -43,6 +43,7 @@ const ROLLOUT: &[Floor] = &[
     &[
         "accept",
         "between_agents",
+        "body",
         "compose",
         "contextual",
         "continuation",

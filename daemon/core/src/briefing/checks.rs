@@ -55,6 +55,16 @@ pub(super) struct FailedCommand {
     pub is_compound: bool,
 }
 
+/// A failure of a command or an edit, as `checkpoint/get` tells it.
+#[derive(Debug, Serialize)]
+pub struct Failure<'a> {
+    pub seq: u64,
+    /// The command, its exit status and the most informative lines of its output.
+    pub text: &'a str,
+    /// Whether the program has succeeded since.
+    pub resolved: bool,
+}
+
 /// Which kinds of commands were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Census {
@@ -74,6 +84,11 @@ impl FailedCommand {
     /// Whether a later success would say more than is known.
     fn is_open(&self) -> bool {
         self.repair.is_none() || self.needs_no_sandbox
+    }
+
+    pub(super) fn summary(&self) -> Failure<'_> {
+        let resolved = self.repair.is_some() || self.is_usable;
+        Failure { seq: self.seq, text: &self.text, resolved }
     }
 }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
-use super::checks::{self, Commands};
+use super::checks::{self, Commands, FailedCommand, Failure};
 use super::documents;
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
@@ -130,7 +130,7 @@ struct ActiveRequest {
 /// How a turn proceeded after its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum TurnOutcome {
+pub enum TurnOutcome {
     /// The turn is running, or ended without a message from the agent.
     Open,
     /// The agent's message is the last entry.
@@ -382,11 +382,12 @@ impl Briefing {
     }
 
     /// The number of the current turn.
-    pub(super) fn turn(&self) -> u32 {
+    pub fn turn(&self) -> u32 {
         self.turn
     }
 
-    pub(super) fn outcome(&self, turn: u32) -> TurnOutcome {
+    /// How a turn proceeded; one that is no longer kept counts as answered.
+    pub fn outcome(&self, turn: u32) -> TurnOutcome {
         let known = self.turns.iter().rev().find(|known| known.number == turn);
         known.map_or(TurnOutcome::Answered, |known| known.outcome)
     }
@@ -395,6 +396,11 @@ impl Briefing {
     pub(super) fn is_answered_after(&self, turn: u32) -> bool {
         let mut later = self.turns.iter().filter(|known| known.number > turn);
         later.any(|known| known.outcome == TurnOutcome::Answered)
+    }
+
+    /// The latest failures, newest last.
+    pub fn failures(&self) -> impl Iterator<Item = Failure<'_>> {
+        self.commands.failures.iter().map(FailedCommand::summary)
     }
 
     /// Seq and text of the last request.

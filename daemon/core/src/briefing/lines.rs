@@ -208,7 +208,7 @@ fn is_named(line: &str, folder: &str) -> bool {
 
 fn without_markup(line: &str) -> Cow<'_, str> {
     let line = without_links(line);
-    match text::find_pair(&line, *b"**").is_some() {
+    match line.contains("**") {
         true => Cow::Owned(without_bold(&line)),
         false => line,
     }
@@ -218,7 +218,7 @@ fn without_markup(line: &str) -> Cow<'_, str> {
 fn without_bold(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some(at) = text::find_pair(rest, *b"**") {
+    while let Some(at) = rest.find("**") {
         let (before, after) = (&rest[..at], &rest[at + 2..]);
         out.push_str(before);
         if before.ends_with('/') || after.starts_with('/') {
@@ -231,7 +231,7 @@ fn without_bold(line: &str) -> String {
 
 /// Replaces `[name](target)` by `name` if the target only repeats it.
 fn without_links(line: &str) -> Cow<'_, str> {
-    if text::find_pair(line, *b"](").is_none() {
+    if !line.contains("](") {
         return Cow::Borrowed(line);
     }
     let mut out = String::with_capacity(line.len());

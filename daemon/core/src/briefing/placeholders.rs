@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use super::marks;
-use crate::text;
 
 /// Opens the note that a document is an unfilled template.
 pub(super) const UNFILLED: &str = "not filled in yet: ";
@@ -29,7 +28,7 @@ pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
 pub(super) fn is_placeholder(line: &str) -> bool {
     // A `Q` is rarer than any word.
     let is_action = || line.contains('Q') && line.contains("ACTION REQUIRED");
-    if text::find_pair(line, *b"{{").is_some() || is_action() {
+    if line.contains("{{") || is_action() {
         return true;
     }
     if !line.contains('[') || marks::VALUES.is_in(line) {

@@ -121,7 +121,7 @@ fn is_balanced(text: &str) -> bool {
 /// The quoted text, verbatim from the file.
 pub(super) fn without_was(text: &str) -> &str {
     // Few texts have these two, and a search for all of it first studies what it looks for.
-    if text::find_pair(text, *b"(w").is_none() {
+    if !text.contains("(w") {
         return text;
     }
     text.split(WAS).next().unwrap_or(text)

@@ -22,7 +22,7 @@ pub(super) fn warns(line: &str) -> bool {
 
 /// Whether a text has a line that is a warning.
 pub(super) fn any(text: &str) -> bool {
-    text::lines(text).any(warns)
+    text.lines().any(warns)
 }
 
 /// Cuts an output to about `bytes`: its start, warnings from the middle, and its end.
@@ -33,7 +33,7 @@ pub(super) fn cut(printed: &str, bytes: usize) -> String {
     let first = text::prefix(printed, bytes / 2);
     let last = text::suffix(&printed[first.len()..], bytes / 2);
     let middle = &printed[first.len()..printed.len() - last.len()];
-    let warnings = text::lines(middle).skip(1).filter(|line| warns(line)).take(KEPT_MAX);
+    let warnings = middle.lines().skip(1).filter(|line| warns(line)).take(KEPT_MAX);
     let warnings: String =
         warnings.map(|line| format!("{}\n", text::one_line_cut(line, KEPT_BYTES))).collect();
     format!("{first}…{} bytes cut…\n{warnings}{last}", middle.len())

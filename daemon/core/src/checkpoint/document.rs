@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Failure;
+use super::Checkpoint;
 use super::commands::Command;
 use super::files::FileState;
 use super::plan::PlanState;
-use super::requests::Request;
 use super::semantic::{Dependency, Evidence, EvidenceSource, ProposedItem, Update};
 use super::view::ViewInputs;
+use crate::briefing::{Failure, TurnOutcome};
 use crate::limits;
 use crate::text::{cut, one_line};
 
@@ -28,8 +28,16 @@ pub struct CheckpointV1<'a> {
     artifacts: BTreeMap<String, Artifact<'a>>,
     facts: BTreeMap<&'a str, Fact<'a>>,
     recent_artifacts: Vec<String>,
-    requests: &'a [Request],
-    errors: Vec<&'a Failure>,
+    requests: Vec<RequestEntry<'a>>,
+    errors: Vec<Failure<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RequestEntry<'a> {
+    seq: u64,
+    text: &'a str,
+    bytes: u64,
+    outcome: TurnOutcome,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,9 +99,19 @@ pub fn document<'a>(inputs: &ViewInputs<'a>) -> CheckpointV1<'a> {
         artifacts,
         facts: facts(inputs),
         recent_artifacts: recent,
-        requests: state.requests.all(),
-        errors: state.errors.iter().collect(),
+        requests: requests(state),
+        errors: state.briefing.failures().collect(),
     }
+}
+
+fn requests(state: &Checkpoint) -> Vec<RequestEntry<'_>> {
+    let requests = state.requests.all().iter().map(|request| RequestEntry {
+        seq: request.seq,
+        text: &request.text,
+        bytes: request.bytes,
+        outcome: state.briefing.outcome(request.turn),
+    });
+    requests.collect()
 }
 
 fn user_evidence(seq: u64) -> Evidence {

@@ -12,12 +12,10 @@ use super::Checkpoint;
 use super::files::{FileState, FileTouch, Touch};
 use super::output_ref::OutputRef;
 use super::plan::Plan;
-use super::requests::Outcome;
 use crate::bounded::push_bounded;
 use crate::digest::ContentHash;
 use crate::limits;
 use crate::paths;
-use crate::rollout::output;
 use crate::rollout::shell::FileUse;
 use crate::step::{
     Action, At, Call, CallResult, Change, ChangeKind, CommandOutcome, NewCall, Script, Step, Words,
@@ -27,8 +25,6 @@ use crate::step::{
 /// State of the reducer beyond the checkpoint.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reducer {
-    /// The agent spoke since the last request.
-    agent_spoke: bool,
     /// State before each of the last turns, for rollbacks.
     turns: VecDeque<TurnStart>,
     #[serde(skip)]
@@ -57,19 +53,11 @@ impl Reducer {
         state.briefing.step(state.cwd.as_deref(), at, step);
         match step {
             Step::Asked { words, .. } => self.request(state, at, words),
-            Step::Said(words) => {
-                self.agent_spoke = true;
-                state.push_note(at.seq, words.redacted());
-            }
             Step::Called(called) => self.called(state, at, called),
             Step::Answered(answered) => self.answered(state, at, answered),
             Step::Ran { script, exit_code } => {
                 self.act(state, at, script);
                 let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
-                if outcome.is_failure() {
-                    let line = OutputRef { seq: at.seq, tokens: 0 };
-                    state.push_failure(line, &script.call.what, &outcome.words());
-                }
                 state.commands.end(at.seq, outcome, None);
             }
             Step::FilesChanged(changes) => {
@@ -77,10 +65,13 @@ impl Reducer {
                     self.change(state, at, (change, change.kind.into()), None);
                 }
             }
-            Step::TurnComplete => state.requests.end(Outcome::Answered),
-            Step::TurnInterrupted => state.requests.end(Outcome::Interrupted),
             Step::RolledBack { turns } => self.roll_back(state, *turns),
-            Step::Reported(_) | Step::Thought(_) | Step::Compacted(_) => {}
+            Step::Said(_)
+            | Step::Reported(_)
+            | Step::Thought(_)
+            | Step::Compacted(_)
+            | Step::TurnComplete
+            | Step::TurnInterrupted => {}
         }
     }
 
@@ -98,12 +89,10 @@ impl Reducer {
         if let Some(old) = self.turns.iter_mut().rev().nth(limits::ROLLBACK_PLANS) {
             old.plan = None;
         }
-        state.requests.push(at.seq, words.redacted(), words.bytes(), self.agent_spoke);
-        self.agent_spoke = false;
+        state.requests.push(at.seq, state.briefing.turn(), words.redacted(), words.bytes());
     }
 
     fn called(&mut self, state: &mut Checkpoint, at: At, called: &NewCall) {
-        state.requests.reopen();
         state.calls += 1;
         self.act(state, at, called);
     }
@@ -144,20 +133,7 @@ impl Reducer {
 
     fn answered(&mut self, state: &mut Checkpoint, at: At, answered: &CallResult<'_>) {
         let CallResult { call, outcome, .. } = answered;
-        let printed = answered.printed();
         let whole = OutputRef { seq: at.seq, tokens: answered.tokens.unwrap_or(0) };
-        if outcome.is_failure() {
-            let lines = match answered.tokens {
-                Some(_) => output::failure_lines(printed, 3).join("\n"),
-                None => outcome.words(),
-            };
-            // A search without matches also exits with a non-zero status.
-            if !lines.is_empty() {
-                state.push_failure(whole, &call.what, &lines);
-            }
-        } else if *outcome == CommandOutcome::Exit(0) {
-            state.resolve_failure(&call.what);
-        }
         state.commands.end(call.seq, *outcome, answered.tests());
         if answered.tokens.is_some() {
             state.commands.print(call.seq, whole);
@@ -217,7 +193,6 @@ impl Reducer {
                 state.plan = plan;
             }
         }
-        self.agent_spoke = true;
     }
 
     fn touch(&mut self, state: &mut Checkpoint, at: At, touch: TouchDraft<'_>) {

@@ -162,11 +162,11 @@ fn a_rollback_drops_the_context_before_its_request_but_no_earlier_request() {
 }
 
 #[test]
-fn a_summary_is_no_note_to_the_person() {
+fn a_summary_is_not_said_to_the_person() {
     use contextual::{CHECKPOINT_OPENING, VIEW_HEADER};
     let note = "The parser now reads both forms, and its tests pass.";
     let view = format!("{CHECKPOINT_OPENING}\n{VIEW_HEADER}\n{note}");
-    for (what, words, notes) in [
+    for (what, words, said) in [
         ("the summary was the last answer", note.to_owned(), 0),
         ("with an introduction", format!("Another model started:\n{note}"), 0),
         ("another summary", "Reads both forms.".to_owned(), 1),
@@ -175,7 +175,7 @@ fn a_summary_is_no_note_to_the_person() {
     ] {
         let lines = [message("user", "x"), message("assistant", note), compacted(&words)];
         let fold = folded(Source::Codex, &lines);
-        assert_eq!(fold.checkpoint().notes.len(), notes, "{what}");
+        assert_eq!(fold.checkpoint().briefing.latest_words().len(), said, "{what}");
     }
 }
 
@@ -270,7 +270,7 @@ fn a_carried_line_is_visible_and_changes_no_state() {
     assert_eq!(bill, [(4, 0), (5, 0)]);
 
     push(&mut fold, &[failed]);
-    assert_eq!(fold.checkpoint().errors.len(), 0, "it was answered before");
+    assert_eq!(fold.checkpoint().briefing.failures().count(), 0, "it was answered before");
     push(&mut fold, &[answered("b", "Exit code: 2\nOutput:\nno")]);
     let commands = fold.checkpoint().commands.newest();
     let outcomes: Vec<_> = commands.map(|run| (run.text.as_str(), run.outcome.words())).collect();

@@ -12,6 +12,14 @@ use crate::redact::{redact, redact_value};
 /// Maximum bytes of an answer, all items together.
 pub const ANSWER_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
+/// The JSON object in an answer: some models write a code fence or words around it.
+pub fn object(answer: &str) -> &str {
+    match (answer.find('{'), answer.rfind('}')) {
+        (Some(from), Some(to)) if from < to => &answer[from..=to],
+        _ => answer,
+    }
+}
+
 /// Tokens of a request, as reported by the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Tier;
+use crate::model::answer;
 use crate::template::Kind;
 use crate::text;
 
@@ -24,13 +25,9 @@ pub fn schema() -> Value {
     })
 }
 
-/// Parses an answer as JSON, else the text between the first `{` and the last `}`.
+/// Parses an answer.
 pub fn parse(answer: &str) -> Option<Judgment> {
-    let whole = serde_json::from_str::<Judgment>(answer.trim()).ok();
-    let judgment = whole.or_else(|| {
-        let (from, to) = (answer.find('{')?, answer.rfind('}')?);
-        serde_json::from_str(answer.get(from..=to)?).ok()
-    })?;
+    let judgment: Judgment = serde_json::from_str(answer::object(answer)).ok()?;
     let reason =
         crate::redact::redact(text::prefix(&judgment.reason, REASON_BYTES)).text.into_owned();
     Some(Judgment { reason, ..judgment })

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::model::answer;
 use crate::signal::Boundary;
 
 /// What reads the agent's text.
@@ -32,7 +33,7 @@ pub fn schema() -> Value {
     })
 }
 
-/// Parses an answer as JSON, else the text between the first `{` and the last `}`.
+/// Parses an answer.
 pub fn parse(answer: &str) -> Option<BTreeSet<Boundary>> {
     #[derive(Deserialize)]
     struct ModelReading {
@@ -40,8 +41,7 @@ pub fn parse(answer: &str) -> Option<BTreeSet<Boundary>> {
         topic_shift: bool,
         concluding_thought: bool,
     }
-    let (from, to) = (answer.find('{')?, answer.rfind('}')?);
-    let answer: ModelReading = serde_json::from_str(answer.get(from..=to)?).ok()?;
+    let answer: ModelReading = serde_json::from_str(answer::object(answer)).ok()?;
     let signs = [
         (answer.agent_done, Boundary::AgentDone),
         (answer.topic_shift, Boundary::TopicShift),

@@ -20,8 +20,6 @@ mod result;
 pub(super) mod tool;
 mod words;
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -29,10 +27,7 @@ use super::codex::{Text, time};
 use super::repair::{intact, repair};
 use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
 use super::tool::slashed;
-use super::{
-    Body, Compacted, Entry, Images, Item, Replacement, Role, Show, TurnSettings, Usage, each_object,
-};
-use crate::item::breakdown::{Breakdown, ContextKind};
+use super::{Body, Entry, Images, Item, Role, Show, Usage, each_object};
 use crate::tokens;
 use block::{Content, Message};
 use words::UserText;
@@ -154,7 +149,7 @@ fn user(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()> {
     let message = serde_json::from_str::<Message<'_>>(raw.get()).ok()?;
     let content = Content::read(message.content)?;
     if line.is_compact_summary == Some(true) {
-        show(compacted(content.text));
+        show(Body::summary(content.text));
         return Some(());
     }
     for answer in content.answers {
@@ -180,7 +175,7 @@ fn user_text(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
         _ => words::of(text),
     };
     let (role, text) = match words {
-        UserText::Summary => return show(compacted(text.into())),
+        UserText::Summary => return show(Body::summary(text)),
         UserText::Person(words) => {
             let parent = line.parent_uuid.as_ref().map(|parent| parent.0.as_ref().into());
             show(Body::Branch { parent });
@@ -200,12 +195,6 @@ fn user_text(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
     show(Body::Item(Item::Message { role, text, images }, tokens));
 }
 
-fn compacted(message: Cow<'_, str>) -> Body<'_> {
-    let tokens = Breakdown::of(ContextKind::Summary, tokens::of_text(&message));
-    let replacement = Some(Replacement { items: 1, tokens });
-    Body::Compacted(Compacted { message, replacement, is_sealed_view: false })
-}
-
 /// What a sub-agent did counts, but it is not an item of its parent.
 fn aside(item: Item<'_>) -> Body<'_> {
     match item {
@@ -220,8 +209,7 @@ fn assistant(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()>
     let by_harness = line.is_api_error_message == Some(true)
         || message.model.as_ref().is_some_and(|model| model.0 == "<synthetic>");
     if let Some(model) = message.model.as_ref().filter(|_| !by_harness && !is_aside(line)) {
-        let model = Some(model.0.to_string());
-        show(Body::Settings(Box::new(TurnSettings { model, ..TurnSettings::default() })));
+        show(Body::model(&model.0));
     }
     if let Some(cwd) = &line.cwd {
         show(Body::Folder { path: slashed(&cwd.0) });

@@ -6,6 +6,7 @@
 //! once, borrowing from the line.
 
 pub(super) mod continuation;
+mod document;
 mod escape;
 mod event;
 mod fields;
@@ -20,7 +21,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::repair::{intact, repair};
-use super::source::{Document, FilePattern, Folder, Home, Layout, SourceSpec};
+use super::source::{Assembly, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{Body, Entry, Item, each_object};
 pub(super) use time::time;
 
@@ -36,7 +37,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     files: &[
         FilePattern { prefix: "", suffix: ".jsonl", layout: Layout::Lines },
         // Codex's first command line wrote these until August 2025. The folder has other JSON files, too.
-        FilePattern { prefix: "rollout-", suffix: ".json", layout: Layout::Document(DOCUMENT) },
+        FilePattern { prefix: "rollout-", suffix: ".json", layout: Layout::Assembled(DOCUMENT) },
     ],
     read: |line, _, visit| read(line, visit),
     is_item: |head| {
@@ -51,7 +52,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     has_session_meta: true,
 };
 
-const DOCUMENT: Document = Document { identity: "session", items: "items" };
+const DOCUMENT: Assembly = Assembly { within: None, marker: None, lines: document::lines };
 
 /// A string that borrows from the line if it has no escapes.
 #[derive(Deserialize, Debug, Default, Clone)]

@@ -13,12 +13,12 @@ use serde_json::Value;
 use super::codex::time;
 use super::source::{Assembly, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
-    Body, Compacted, Entry, Images, Item, Meta, Object, Replacement, Role, Show, TitleBy,
-    TurnSettings, Usage, object_of, responses, text,
+    Body, Compacted, Entry, Images, Item, Meta, Object, Replacement, Role, Show, TitleBy, Usage,
+    object_of, responses, text,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
-use crate::tokens::{self, image};
+use crate::tokens;
 
 pub(super) const SPEC: SourceSpec = SourceSpec {
     title: "Gemini CLI",
@@ -43,8 +43,11 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     has_session_meta: false,
 };
 
-const ASSEMBLY: Assembly =
-    Assembly { within: assemble::FOLDER, marker: ".project_root", lines: assemble::lines };
+const ASSEMBLY: Assembly = Assembly {
+    within: Some(assemble::FOLDER),
+    marker: Some(".project_root"),
+    lines: |file, place| Some(assemble::lines(file, place)),
+};
 
 /// Prefixes of what Gemini CLI sends to the model in the person's name.
 const HARNESS: [&str; 4] = ["<session_context>", "<hook_context>", "<loaded_context>", "<system"];
@@ -54,12 +57,7 @@ const SNAPSHOT: &str = "<state_snapshot>";
 
 /// Parses a line given without its newline and passes its entries to `visit`.
 pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
-    if line.trim_ascii().is_empty() {
-        return;
-    }
-    let Some(object) = object_of(line) else {
-        return visit(Entry { at_ms: None, body: Body::Malformed });
-    };
+    let Some(object) = object_of(line, visit) else { return };
     let at_ms = text(&object, "timestamp").and_then(time);
     let mut show = |body: Body<'_>| visit(Entry { at_ms, body });
     read_object(&object, &mut show);
@@ -77,7 +75,7 @@ fn read_object(object: &Object, show: &mut Show<'_>) {
         return show(Body::Item(Item::Call(tool::call(call)), tokens_of(object.get("toolCall"))));
     }
     if let Some(result) = object.get("toolResult").and_then(Value::as_object) {
-        return answer(result, show);
+        return show(answer(result));
     }
     match text(object, "type") {
         Some("user") => user(object, show),
@@ -119,7 +117,7 @@ fn notice(object: &Object, show: &mut Show<'_>) {
 fn user(object: &Object, show: &mut Show<'_>) {
     let content = Parts::of(object.get("content"));
     for response in &content.responses {
-        answer(response, show);
+        show(answer(response));
     }
     let words = content.text.trim();
     if words.is_empty() && content.images == Images::default() {
@@ -146,22 +144,16 @@ fn user(object: &Object, show: &mut Show<'_>) {
     let typed = Parts::of(object.get("displayContent")).text;
     match words.strip_prefix(typed.trim()).filter(|more| !typed.is_empty() && !more.is_empty()) {
         Some(more) => {
-            message(role, typed.trim(), Images::default(), show);
-            message(Role::Developer, more.trim(), content.images, show);
+            show(Body::message(role, typed.trim(), Images::default()));
+            show(Body::message(Role::Developer, more.trim(), content.images));
         }
-        None => message(role, words, content.images, show),
+        None => show(Body::message(role, words, content.images)),
     }
-}
-
-fn message(role: Role, text: &str, images: Images, show: &mut Show<'_>) {
-    let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
-    show(Body::Item(Item::Message { role, text: text.into(), images }, tokens));
 }
 
 fn model(object: &Object, show: &mut Show<'_>) {
     if let Some(model) = text(object, "model") {
-        let model = Some(model.to_owned());
-        show(Body::Settings(Box::new(TurnSettings { model, ..TurnSettings::default() })));
+        show(Body::model(model));
     }
     let content = Parts::of(object.get("content"));
     let thoughts = object.get("thoughts").and_then(Value::as_array);
@@ -177,7 +169,7 @@ fn model(object: &Object, show: &mut Show<'_>) {
         show(Body::Item(Item::Reasoning { encrypted: None, text }, tokens));
     }
     if !content.text.trim().is_empty() {
-        message(Role::Assistant, &content.text, content.images, show);
+        show(Body::message(Role::Assistant, &content.text, content.images));
     }
     for call in &content.calls {
         show(Body::Item(Item::Call(tool::call(call)), tokens::of_text(&json(call))));
@@ -199,11 +191,8 @@ fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
 }
 
-fn answer(result: &Object, show: &mut Show<'_>) {
-    let (text, images) = output::text(result);
-    let call_id = self::text(result, "id").unwrap_or_default().into();
-    let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
-    show(Body::Item(Item::Output { call_id, text: text.into(), images }, tokens));
+fn answer(result: &Object) -> Body<'static> {
+    Body::output(text(result, "id").unwrap_or_default(), output::text(result))
 }
 
 /// The parts of a message, by kind.
@@ -238,9 +227,7 @@ impl<'a> Parts<'a> {
             None => {}
         }
         if let Some(data) = inline_data(part) {
-            self.images.count += 1;
-            self.images.bytes += data.len() as u64;
-            self.images.cost += image::cost_bytes(data, false);
+            self.images.push(data, false);
         }
         self.calls.extend(part.get("functionCall").and_then(Value::as_object));
         self.responses.extend(part.get("functionResponse").and_then(Value::as_object));
@@ -270,9 +257,7 @@ pub fn responses(line: &[u8]) -> Vec<Value> {
         };
         parts.filter_map(url).collect()
     };
-    let mut items = Vec::new();
-    read(line, false, &mut |entry| items.extend(responses::items(&entry.body, |_| urls())));
-    items
+    responses::of_line(read, line, |_| urls())
 }
 
 fn json(object: &Object) -> String {

@@ -13,10 +13,8 @@ use serde_json::Value;
 use super::records::{RecordFolders, RecordStorage, Records};
 use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
-    Body, Compacted, Entry, Images, Item, Meta, Object, Replacement, Role, Show, TitleBy,
-    TurnSettings, Usage, object_of, responses, text,
+    Body, Entry, Images, Item, Meta, Object, Role, Show, TitleBy, Usage, object_of, responses, text,
 };
-use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
 use crate::tokens::{self, image};
 
@@ -62,12 +60,7 @@ const PASSED: [&str; 8] =
 
 /// Parses a line given without its newline and passes its entries to `visit`.
 pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
-    if line.trim_ascii().is_empty() {
-        return;
-    }
-    let Some(object) = object_of(line) else {
-        return visit(Entry { at_ms: None, body: Body::Malformed });
-    };
+    let Some(object) = object_of(line, visit) else { return };
     let at_ms = object.get("at").and_then(Value::as_i64);
     let mut show = |body: Body<'_>| visit(Entry { at_ms, body });
     let message = object.get("message").and_then(Value::as_object);
@@ -81,7 +74,10 @@ pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     }
     match (message, part("part"), part("output")) {
         (Some(message), Some(part), _) => self::part(message, part, &mut show),
-        (Some(_), None, Some(output)) => answer(output, &mut show),
+        (Some(_), None, Some(output)) => {
+            let call_id = text(output, "callID").unwrap_or_default();
+            show(Body::output(call_id, output::text(output)));
+        }
         (Some(message), None, None) => end(message, &mut show),
         (None, ..) => show(Body::Unknown),
     }
@@ -113,7 +109,7 @@ fn part(message: &Object, part: &Object, show: &mut Show<'_>) {
     let is_summary = message.get("summary").and_then(Value::as_bool) == Some(true);
     let words = text(part, "text").unwrap_or_default();
     match text(part, "type") {
-        Some("text") if is_summary => summary(words, show),
+        Some("text") if is_summary => show(Body::summary(words)),
         Some("text") if is_user => {
             let flag = |key: &str| part.get(key).and_then(Value::as_bool) == Some(true);
             match (flag("ignored"), flag("synthetic")) {
@@ -144,18 +140,11 @@ fn part(message: &Object, part: &Object, show: &mut Show<'_>) {
     }
 }
 
-fn summary(words: &str, show: &mut Show<'_>) {
-    let tokens = Breakdown::of(ContextKind::Summary, tokens::of_text(words));
-    let replacement = Some(Replacement { items: 1, tokens });
-    show(Body::Compacted(Compacted { message: words.into(), replacement, is_sealed_view: false }));
-}
-
 fn message_of(role: Role, words: &str, images: Images, show: &mut Show<'_>) {
     if words.trim().is_empty() && images == Images::default() {
         return show(Body::Passed);
     }
-    let tokens = tokens::of_bytes(words.len() as u64 + images.cost);
-    show(Body::Item(Item::Message { role, text: words.into(), images }, tokens));
+    show(Body::message(role, words, images));
 }
 
 /// A file that the person attached. Its text is a separate part.
@@ -171,9 +160,7 @@ fn file(part: &Object, show: &mut Show<'_>) {
 fn images(part: &Object) -> Images {
     let mut images = Images::default();
     for payload in urls(part).filter_map(image::payload) {
-        images.count += 1;
-        images.bytes += payload.len() as u64;
-        images.cost += image::cost_bytes(payload, false);
+        images.push(payload, false);
     }
     images
 }
@@ -186,19 +173,11 @@ fn urls(part: &Object) -> impl Iterator<Item = &str> {
 
 fn settings(message: &Object, show: &mut Show<'_>) {
     if let Some(model) = text(message, "modelID") {
-        let model = Some(model.to_owned());
-        show(Body::Settings(Box::new(TurnSettings { model, ..TurnSettings::default() })));
+        show(Body::model(model));
     }
     if let Some(path) = message.get("path").and_then(|path| path.get("cwd")?.as_str()) {
         show(Body::Folder { path: path.into() });
     }
-}
-
-fn answer(output: &Object, show: &mut Show<'_>) {
-    let (text, images) = output::text(output);
-    let call_id = self::text(output, "callID").unwrap_or_default().into();
-    let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
-    show(Body::Item(Item::Output { call_id, text: text.into(), images }, tokens));
 }
 
 /// The end of a message. The token counts of a summary do not apply to the history after it.
@@ -236,9 +215,7 @@ pub fn responses(line: &[u8]) -> Vec<Value> {
         let urls = holder.into_iter().flat_map(urls);
         urls.filter(|url| url.starts_with("data:image/")).map(str::to_owned).collect()
     };
-    let mut items = Vec::new();
-    read(line, false, &mut |entry| items.extend(responses::items(&entry.body, |_| urls())));
-    items
+    responses::of_line(read, line, |_| urls())
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ mod tests {
         for (source, path, expected) in [
             (Source::Codex, "/s/rollout-1.jsonl", true),
             (Source::Codex, "/s/rollout-1.jsonl.zst", false),
-            (Source::Codex, "/s/rollout-1.json", true),
+            (Source::Codex, "/s/rollout-1.json", false),
             (Source::OpenCode, "/d/storage/session/global/ses_1.json", false),
         ] {
             assert_eq!(source.spec().has_places_of_file(path), expected, "{path}");

@@ -2,11 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::{Body, Item, Role};
+use super::{Body, Entry, Item, Role};
 
-/// Converts what a line holds to an item; none for what no model sees. `images` returns the URLs of an item's
+/// The items of a line as `read` reads it; none for lines that no model sees. `images` returns the URLs of an item's
 /// images.
-pub fn items(body: &Body<'_>, images: impl Fn(&Item<'_>) -> Vec<String>) -> Option<Value> {
+pub(super) fn of_line(
+    read: impl Fn(&[u8], bool, &mut dyn FnMut(Entry<'_>)),
+    line: &[u8],
+    images: impl Fn(&Item<'_>) -> Vec<String>,
+) -> Vec<Value> {
+    let mut items = Vec::new();
+    read(line, false, &mut |entry| items.extend(of_body(&entry.body, &images)));
+    items
+}
+
+fn of_body(body: &Body<'_>, images: impl Fn(&Item<'_>) -> Vec<String>) -> Option<Value> {
     match body {
         Body::Item(found, _) => item(found, || images(found)),
         Body::Compacted(compacted) => {

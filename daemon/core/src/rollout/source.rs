@@ -30,8 +30,7 @@ pub struct SourceSpec {
     pub folders: &'static [Folder],
     /// Which files in these folders are transcripts.
     pub files: &'static [FilePattern],
-    /// Parses one line, one item of a document or one row of a database. The flag requests the thread's identity
-    /// from sources that repeat it in every line.
+    /// Parses one line. The flag requests the thread's identity from sources that repeat it in every line.
     pub read: ReadLine,
     /// Whether a line that is too long to be read is an item of the history, judged by its first bytes.
     pub is_item: fn(&str) -> bool,
@@ -80,23 +79,21 @@ pub struct FilePattern {
 pub enum Layout {
     /// Lines in a file that only grows at its end; compressed with zstd if its name ends in `.zst`.
     Lines,
-    /// A JSON document that is always rewritten as a whole.
-    Document(Document),
-    /// A file that is changed in places, read as a whole and converted to lines.
+    /// A file that is rewritten or changed in places, read as a whole and converted to lines.
     Assembled(Assembly),
     /// Records in many files or in rows of a database, read as a whole and converted to lines.
     Records(Records),
 }
 
-/// Converts a transcript that is changed in places to lines that only grow at the end.
+/// Converts a transcript that is rewritten or changed in places to lines that only grow at the end.
 #[derive(Debug, Clone, Copy)]
 pub struct Assembly {
-    /// Name of a folder that the transcript is in, directly or further below.
-    pub within: &'static str,
+    /// Name of a folder that the transcript must be in, directly or further below.
+    pub within: Option<&'static str>,
     /// Name of a file in one of the folders above the transcript; `lines` receives its text.
-    pub marker: &'static str,
-    /// Converts the file to lines.
-    pub lines: fn(&[u8], TranscriptPlace<'_>) -> Vec<u8>,
+    pub marker: Option<&'static str>,
+    /// Converts the file to lines; returns `None` if the file is not complete.
+    pub lines: fn(&[u8], TranscriptPlace<'_>) -> Option<Vec<u8>>,
 }
 
 /// What is known about a transcript besides its bytes.
@@ -115,15 +112,6 @@ impl PartialEq for Assembly {
 
 impl Eq for Assembly {}
 
-/// Which parts of a JSON document are read: the thread's identity, and the items of one array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Document {
-    /// Key of the object with the identity.
-    pub identity: &'static str,
-    /// Key of the array of items.
-    pub items: &'static str,
-}
-
 impl SourceSpec {
     /// The layout of a file; `None` if it is not a transcript.
     pub fn layout(&self, path: &str) -> Option<Layout> {
@@ -136,7 +124,8 @@ impl SourceSpec {
         let fits = |files: &&FilePattern| match (plain, files.layout) {
             (Some(plain), Layout::Lines) => files.holds(plain),
             (_, Layout::Assembled(Assembly { within, .. })) => {
-                files.holds(name) && folder.split('/').any(|folder| folder == within)
+                files.holds(name)
+                    && within.is_none_or(|within| folder.split('/').any(|folder| folder == within))
             }
             (_, Layout::Records(Records { storage, .. })) => {
                 files.holds(name) && storage.holds_session_in(folder)
@@ -150,7 +139,7 @@ impl SourceSpec {
     /// converted to lines.
     pub fn has_places_of_file(&self, path: &str) -> bool {
         let layout = self.layout(path).unwrap_or(Layout::Lines);
-        matches!(layout, Layout::Lines | Layout::Document(_)) && !path.ends_with(".zst")
+        layout == Layout::Lines && !path.ends_with(".zst")
     }
 }
 
@@ -179,7 +168,7 @@ mod tests {
     #[test]
     fn transcripts_are_recognized_by_name() {
         let document = codex::SPEC.layout("rollout-2025-05-01-f.json");
-        assert!(matches!(document, Some(Layout::Document(_))), "{document:?}");
+        assert!(matches!(document, Some(Layout::Assembled(_))), "{document:?}");
         for source in [Source::Codex, Source::Claude, Source::Longhaul] {
             for name in ["a.jsonl", "b.jsonl.zst"] {
                 assert_eq!(source.spec().layout(name), Some(Layout::Lines), "{source:?} {name}");

@@ -25,7 +25,7 @@ use crate::archive::ArchivedText;
 use crate::discovery::catalogue::KnownFile;
 use crate::discovery::names::thread_of_name;
 use crate::discovery::plan::Job;
-use crate::transcript::{Content, Fallback, Line, Piece, Pieces, Presence, Transcript};
+use crate::transcript::{Content, Fallback, Line, Lines, Piece, Presence, Text, Transcript};
 
 /// Context of the reading thread.
 struct Reading<'a> {
@@ -105,7 +105,7 @@ fn catch_up_archived(reading: &Reading<'_>, job: &Job, generation: u64) -> io::R
     let Some(archive) = &reading.shared.archive else { return Ok(Outcome::Unchanged) };
     let path = Path::new(&job.path);
     let text = Fallback { archive: Arc::clone(archive), generation };
-    let mut transcript = match Transcript::archived(job.source, path, &text) {
+    let mut transcript = match Transcript::archived(path, &text) {
         // It was forgotten or evicted since it was found.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Unchanged),
         other => other?,
@@ -233,7 +233,7 @@ impl<'a> Pass<'a> {
             visited: vec![self.job.path.clone().into()],
         };
         let from = self.cursor.offset;
-        let mut pieces = Pieces::of(self.transcript, from, limits.line_bytes_max)?;
+        let mut pieces = self.transcript.lines_from(from, limits.line_bytes_max)?;
         if self.cursor.open_end && !self.close_open_end(&mut pieces)? {
             return Ok(None);
         }
@@ -250,9 +250,7 @@ impl<'a> Pass<'a> {
                 return Ok(Some(if is_taken { Outcome::CaughtUp } else { Outcome::Stopped }));
             }
             if self.is_batch_full(limits) {
-                // A document cannot be entered in the middle, so read it to the end.
-                let stops =
-                    reading.shared.stop.load(Ordering::Relaxed) && !self.transcript.is_document();
+                let stops = reading.shared.stop.load(Ordering::Relaxed);
                 let after = if stops { After::Stop } else { After::More };
                 if !self.hand_over(reading, after)? || stops {
                     return Ok(Some(Outcome::Stopped));
@@ -262,7 +260,7 @@ impl<'a> Pass<'a> {
     }
 
     /// After a line without a newline, only its newline may follow.
-    fn close_open_end(&mut self, pieces: &mut Pieces) -> io::Result<bool> {
+    fn close_open_end(&mut self, pieces: &mut Lines<Text>) -> io::Result<bool> {
         Ok(match pieces.next()? {
             Piece::Line(Line { content: Content::Whole(b""), next, .. }) => {
                 self.cursor.offset = next;
@@ -278,10 +276,6 @@ impl<'a> Pass<'a> {
     fn fold(&mut self, piece: Piece<'_>, lineage: &Lineage<'_>) -> bool {
         let (line, is_end) = match piece {
             Piece::Line(line) => (line, false),
-            Piece::End { offset, .. } if self.transcript.is_document() => {
-                self.cursor.offset = offset;
-                return false;
-            }
             Piece::End { offset, rest } => {
                 let line = Line::of_rest(offset, rest).filter(|_| !self.cursor.open_end);
                 let Some(line) = line else { return false };

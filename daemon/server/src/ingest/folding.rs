@@ -18,7 +18,7 @@ use longhaul_store::{BaseState, Cursor, FileRow};
 
 use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
-use crate::transcript::{Content, Fallback, Line, Piece, Pieces, Transcript};
+use crate::transcript::{Content, Fallback, Line, Piece, Transcript};
 
 /// Maximum transcripts of a lineage: a thread's own, and those it continues.
 const LINEAGE_MAX: usize = 16;
@@ -176,7 +176,7 @@ impl Lineage<'_> {
                     true => Limit { byte_end: u64::MAX, ..cut },
                     false => cut,
                 };
-                let transcript = Transcript::of_archived(source, text);
+                let transcript = Transcript::of_archived(text);
                 let reached = self.beyond(&path).fold_text(&transcript, source, cut);
                 reached.unwrap_or_else(|error| {
                     tracing::debug!(path = %path.display(), %error, "base of a fork is unreadable");
@@ -224,7 +224,7 @@ impl Lineage<'_> {
         source: Source,
         limit: Limit,
     ) -> io::Result<Option<FoldAtLimit>> {
-        let mut pieces = Pieces::of(transcript, 0, self.line_bytes_max)?;
+        let mut pieces = transcript.lines_from(0, self.line_bytes_max)?;
         let mut folding = Folding::new(source);
         let (mut at, mut is_end) = (0, false);
         loop {

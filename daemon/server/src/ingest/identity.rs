@@ -8,7 +8,6 @@
 //!   all compared, and in a longer one when it stops growing (`recheck`).
 //! - Anything else (another inode, the same size at another time, a compressed file): the lines up to the cursor
 //!   are read again and the chain of their digests compared, which costs a tenth of folding them.
-//! - A document is never appended to: any change is new content.
 //! - A compressed file that ends within a frame and lacks what was read is not new content, but cannot be read now.
 
 use std::io;
@@ -17,7 +16,7 @@ use longhaul_core::digest::Digest128;
 use longhaul_store::Cursor;
 
 use crate::discovery::catalogue::KnownFile;
-use crate::transcript::{Line, Piece, Pieces, Transcript};
+use crate::transcript::{Line, Piece, Transcript};
 
 /// Maximum bytes of the first line that identify a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
@@ -53,8 +52,7 @@ pub(crate) fn judge(
     if now == then {
         return Ok(FileChange::Unchanged);
     }
-    // A document is rewritten as a whole: after any change its items are at other offsets.
-    if transcript.is_document() || (!transcript.compressed && now.size < cursor.offset) {
+    if !transcript.compressed && now.size < cursor.offset {
         return Ok(FileChange::NewContent);
     }
     let has_grown = (now.dev, now.ino) == (then.dev, then.ino) && now.size > then.size;
@@ -102,7 +100,7 @@ pub(crate) fn compare(
 ) -> io::Result<Compared> {
     let Walk { mut at, mut chain } = walk;
     let pause = at.saturating_add(bytes_max);
-    let mut pieces = Pieces::of(transcript, at, line_bytes_max)?;
+    let mut pieces = transcript.lines_from(at, line_bytes_max)?;
     while at < cursor.offset {
         if at >= pause {
             return Ok(Compared::More(Walk { at, chain }));

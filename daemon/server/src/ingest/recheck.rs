@@ -167,7 +167,7 @@ fn step(shared: &Shared, path: &str, recheck: &Recheck) -> Option<(Compared, (Fi
         (entry.known.as_deref().cloned()?, entry.source)
     };
     let transcript = Transcript::open(source, Path::new(path)).ok()?;
-    if transcript.stat != known.stat || transcript.compressed || transcript.is_document() {
+    if transcript.stat != known.stat || transcript.compressed {
         return None;
     }
     let of = (known.stat, known.cursor);

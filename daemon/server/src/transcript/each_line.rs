@@ -10,7 +10,6 @@ use longhaul_store::FileRow;
 use super::lines::LINE_BYTES_MAX;
 use super::open::{Fallback, Transcript};
 use super::piece::{Content, Piece};
-use super::pieces::Pieces;
 use crate::archive::Archive;
 
 /// Passes the stored lines of a transcript, or of its archived text if it cannot be opened, to `see`, in order, until
@@ -29,12 +28,12 @@ pub fn each_line(
     let fallback = Fallback::of(Arc::clone(archive), file);
     let path = Path::new(&file.path);
     let transcript = Transcript::open_or_archived(file.source, path, &fallback)?;
-    let mut pieces = Pieces::of(&transcript, 0, LINE_BYTES_MAX)?;
+    let mut pieces = transcript.lines_from(0, LINE_BYTES_MAX)?;
     let base = file.head.as_ref().and_then(|head| head.history_base.as_ref());
     let mut line = base.map_or(0, |base| base.end_ordinal_exclusive);
     // The archive has stored lines only, maybe at other offsets.
-    let is_whole = transcript.is_document() || transcript.archived_text().is_some();
-    let is_stored = |offset: u64| is_whole || offset < file.cursor.offset;
+    let is_archived = transcript.archived_text().is_some();
+    let is_stored = |offset: u64| is_archived || offset < file.cursor.offset;
     loop {
         match pieces.next()? {
             Piece::Line(found) if is_stored(found.offset) => {

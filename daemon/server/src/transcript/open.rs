@@ -16,6 +16,7 @@ use longhaul_store::{FileRow, FileStat};
 use zstd::stream::read::Decoder;
 
 use super::file::{ASSEMBLED_BYTES_MAX, too_large};
+use super::lines::Lines;
 use super::records;
 use crate::archive::{Archive, ArchivedReader, ArchivedText};
 use crate::no_follow;
@@ -33,7 +34,6 @@ pub(crate) struct Transcript {
     pub(crate) stat: FileStat,
     /// Its text can only be read from the beginning: it is compressed, or generated on opening.
     pub(crate) compressed: bool,
-    pub(super) layout: Layout,
     medium: Medium,
 }
 
@@ -78,16 +78,16 @@ impl Transcript {
         let layout = layout.unwrap_or(Layout::Lines);
         if let Layout::Records(records) = layout {
             let (stat, lines) = records::read(records, path)?;
-            return Ok(Self { stat, compressed: true, layout, medium: Medium::Lines(lines) });
+            return Ok(Self { stat, compressed: true, medium: Medium::Lines(lines) });
         }
         let (file, meta) = no_follow::regular(path)?;
         let stat = FileStat::of(&meta);
         if let Layout::Assembled(assembly) = layout {
             let lines = assemble(assembly, path, &file, meta.len())?;
-            return Ok(Self { stat, compressed: true, layout, medium: Medium::Lines(lines) });
+            return Ok(Self { stat, compressed: true, medium: Medium::Lines(lines) });
         }
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
-        Ok(Self { stat, compressed, layout, medium: Medium::File(Arc::new(file)) })
+        Ok(Self { stat, compressed, medium: Medium::File(Arc::new(file)) })
     }
 
     /// Opens a transcript; if that fails, its archived text. Blocking, on a thread of the runtime.
@@ -96,8 +96,7 @@ impl Transcript {
         path: &Path,
         fallback: &Fallback,
     ) -> io::Result<Self> {
-        Self::open(source, path)
-            .or_else(|error| Self::archived(source, path, fallback).map_err(|_| error))
+        Self::open(source, path).or_else(|error| Self::archived(path, fallback).map_err(|_| error))
     }
 
     /// Reads a transcript with `read`; if that fails, or it cannot be opened, its archived text. Blocking, on a thread of
@@ -110,7 +109,7 @@ impl Transcript {
     ) -> io::Result<T> {
         let done = Self::open(source, path).and_then(|transcript| read(&transcript));
         match (done, fallback) {
-            (Err(error), Some(fallback)) => match Self::archived(source, path, fallback) {
+            (Err(error), Some(fallback)) => match Self::archived(path, fallback) {
                 Ok(archived) => read(&archived),
                 Err(_) => Err(error),
             },
@@ -119,16 +118,15 @@ impl Transcript {
     }
 
     /// The archived text of a transcript. Blocking, on a thread of the runtime.
-    pub(crate) fn archived(source: Source, path: &Path, fallback: &Fallback) -> io::Result<Self> {
+    pub(crate) fn archived(path: &Path, fallback: &Fallback) -> io::Result<Self> {
         let name = path.to_str().ok_or(ErrorKind::NotFound)?;
         let text = fallback.archive.text_of(name, fallback.generation)?;
-        Ok(Self::of_archived(source, text))
+        Ok(Self::of_archived(text))
     }
 
-    pub(crate) fn of_archived(source: Source, text: ArchivedText) -> Self {
-        let layout = source.spec().layout(&text.transcript().path).unwrap_or(Layout::Lines);
+    pub(crate) fn of_archived(text: ArchivedText) -> Self {
         let stat = FileStat::default();
-        Self { stat, compressed: false, layout, medium: Medium::Archived(Arc::new(text)) }
+        Self { stat, compressed: false, medium: Medium::Archived(Arc::new(text)) }
     }
 
     /// The archived text, if that is what is open.
@@ -139,11 +137,6 @@ impl Transcript {
         }
     }
 
-    /// Whether it is one JSON document, which is rewritten as a whole and cannot be entered in the middle.
-    pub(crate) fn is_document(&self) -> bool {
-        matches!(self.layout, Layout::Document(_))
-    }
-
     /// Whether it is a compressed file that ends within a frame: its writer is not done, or a part was lost.
     pub(crate) fn is_cut_off(&self) -> io::Result<bool> {
         let Text::Compressed(mut decoder) = self.text_from(0)? else { return Ok(false) };
@@ -151,6 +144,11 @@ impl Transcript {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(true),
             read => read.map(|_| false),
         }
+    }
+
+    /// The lines from `offset` on.
+    pub(crate) fn lines_from(&self, offset: u64, bytes_max: usize) -> io::Result<Lines<Text>> {
+        Ok(Lines::new(self.text_from(offset)?, offset, bytes_max))
     }
 
     /// The text from `offset` to the end.
@@ -227,14 +225,19 @@ fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Resu
     let mut bytes = Vec::new();
     file.take(ASSEMBLED_BYTES_MAX).read_to_end(&mut bytes)?;
     let folders = path.ancestors().skip(1).take(MARKER_FOLDERS);
-    let marker = folders.map(|folder| folder.join(assembly.marker)).find_map(|marker| {
-        let mut text = String::new();
-        let marker = File::open(marker).ok()?;
-        marker.take(MARKER_BYTES_MAX).read_to_string(&mut text).ok().map(|_| text)
+    let marker = assembly.marker.and_then(|name| {
+        folders.map(|folder| folder.join(name)).find_map(|marker| {
+            let mut text = String::new();
+            let marker = File::open(marker).ok()?;
+            marker.take(MARKER_BYTES_MAX).read_to_string(&mut text).ok().map(|_| text)
+        })
     });
     let beside =
         TranscriptPlace { path: path.to_str().unwrap_or_default(), marker: marker.as_deref() };
-    Ok((assembly.lines)(&bytes, beside).into())
+    let lines = (assembly.lines)(&bytes, beside);
+    let lines = lines
+        .ok_or_else(|| io::Error::new(ErrorKind::UnexpectedEof, "the file is not complete"))?;
+    Ok(lines.into())
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::open::{Fallback, Text, Transcript};
 use super::piece::{Content, Piece};
-use super::pieces::Pieces;
 use crate::archive::ArchivedText;
 
 /// Longest line that is returned, in bytes; a longer one is named by its place.
@@ -52,7 +51,7 @@ impl LineReader {
         let (mut archived, mut unreadable) = (None, None);
         let transcript = match (Transcript::open(source, path), &fallback) {
             (Ok(transcript), _) => Some(transcript),
-            (Err(error), Some(fallback)) => match Transcript::archived(source, path, fallback) {
+            (Err(error), Some(fallback)) => match Transcript::archived(path, fallback) {
                 Ok(text) => {
                     archived = Some(text);
                     unreadable = Some(error).filter(|why| why.kind() != io::ErrorKind::NotFound);
@@ -123,7 +122,7 @@ impl LineReader {
         if self.archived.is_none()
             && let Some(fallback) = &self.fallback
         {
-            self.archived = Transcript::archived(self.source, &self.path, fallback).ok();
+            self.archived = Transcript::archived(&self.path, fallback).ok();
         }
         let archived = self.archived.as_ref().ok_or(LineError::Changed)?;
         let line = match archived.archived_text().map(ArchivedText::transcript) {
@@ -181,7 +180,7 @@ fn redacted_line(archived: &Transcript, number: u64) -> io::Result<Option<Vec<u8
     let Some(text) = archived.archived_text() else { return Ok(None) };
     let offset = text.line_offset(number)?;
     let bytes_max = usize::try_from(LINE_BYTES_MAX).unwrap_or(usize::MAX);
-    Ok(match Pieces::of(archived, offset, bytes_max)?.next()? {
+    Ok(match archived.lines_from(offset, bytes_max)?.next()? {
         Piece::Line(line) => match line.content {
             Content::Whole(bytes) => Some(bytes.to_vec()),
             Content::Head(_) => None,

@@ -160,6 +160,14 @@ impl Briefing {
         self.pending_words.iter().map(|(seq, words)| (*seq, words.as_str()))
     }
 
+    /// The agent's latest words: its last report, then what it said in the running turn.
+    pub fn latest_words(&self) -> Vec<&str> {
+        let mut words = self.last_report();
+        words.extend(self.said_last.as_ref().map(|(_, line)| line.as_str()));
+        words.extend(self.pending_words().map(|(_, words)| words));
+        words
+    }
+
     pub(in crate::briefing) fn last_report(&self) -> Vec<&str> {
         let own = || self.reports.iter().filter(|line| line.group.is_empty());
         let Some(turn) = own().next_back().map(|line| line.turn) else {

@@ -68,10 +68,10 @@ pub(in crate::briefing) fn passages(path: &str, text: &str, mut visit: impl FnMu
         }
     }
     // Each line of a short configuration is a deliberate choice.
-    if !is_prose && text::lines(text).count() <= SHORT_LINES {
+    if !is_prose && text.lines().count() <= SHORT_LINES {
         return settings(text, visit);
     }
-    let lines: Vec<&str> = text::lines(text).take(LINES_MAX).collect();
+    let lines: Vec<&str> = text.lines().take(LINES_MAX).collect();
     let mut reader = DocumentReader {
         visit: &mut visit,
         is_prose,

@@ -3,7 +3,6 @@
 use super::super::lines;
 use super::super::marks::{self, decides};
 use super::super::placeholders::is_placeholder;
-use crate::phrases::Phrases;
 
 /// In a longer line the version is not the main point.
 const VERSION_LINE_BYTES: usize = 160;
@@ -16,18 +15,16 @@ const EMPTY_BYTES: usize = 160;
 
 pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     let is_item = lines::item_of(line).is_some();
-    let is_marked = marks::ANY.is_in(line);
-    let has = |marks: &Phrases| is_marked && marks.is_in(line);
     let strength = match () {
         // Its content is on the following lines.
         () if line.ends_with(['{', '[']) => 10,
         () if is_placeholder(line) => 10,
-        () if is_marked && decides(line) => 190,
-        () if line.len() < EMPTY_BYTES && has(&marks::EMPTY) => 20,
+        () if decides(line) => 190,
+        () if line.len() < EMPTY_BYTES && marks::EMPTY.is_in(line) => 20,
         () if decides(heading) => 180,
-        () if has(&marks::REASONS) || is_marked && has_version(line) => 140,
-        () if has(&marks::REJECTIONS) => 150,
-        () if has(&marks::RULES) || has(&marks::VALUES) => 110,
+        () if marks::REASONS.is_in(line) || has_version(line) => 140,
+        () if marks::REJECTIONS.is_in(line) => 150,
+        () if marks::RULES.is_in(line) || marks::VALUES.is_in(line) => 110,
         () if is_item || is_requirement(line) || is_command(line) || is_entry(line) => 80,
         () => 45,
     };

@@ -9,7 +9,6 @@ use super::{
     item_of, leads, level_of, says_something, sentences, tidy,
 };
 use crate::briefing::spot::{Shape, Spot};
-use crate::text;
 
 /// A line of a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ struct Above<'a> {
 /// a line of its own if it says something.
 pub(in crate::briefing) fn split<'a>(message: &'a str, visit: impl FnMut(MessageLine<'a>)) {
     let mut reader = MessageReader { message, ..MessageReader::default() };
-    let mut lines = text::lines(message).filter(|line| !line.trim().is_empty()).peekable();
+    let mut lines = message.lines().filter(|line| !line.trim().is_empty()).peekable();
     while let Some(line) = lines.next() {
         reader.read(line, lines.peek().copied());
     }

@@ -1,13 +1,14 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::checkpoint::document::document;
 use crate::checkpoint::file_standing::{Now, OnDisk};
 use crate::checkpoint::reduce::Reducer;
 use crate::choice::{Choice, ChoiceAction, Choices};
 use crate::digest::ContentHash;
 use crate::rollout::tool::Call;
 use crate::rollout::{Body, Entry, Images, Item, Role};
-use crate::step::{At, Stepper};
+use crate::step::{At, Step, Stepper};
 
 fn at(seq: u64) -> At {
     At { seq, ms: 0 }
@@ -318,7 +319,6 @@ fn tools_without_a_meaning_of_their_own_are_commands() {
 
 #[test]
 fn the_document_has_the_files_commands_and_the_newer_plan() {
-    use crate::checkpoint::document::document;
     let state = session();
     let then = ContentHash::of(b"then");
     let seen = |late| OnDisk { then: Some(then.clone()), late, now: Now::Content(then.clone()) };
@@ -359,9 +359,9 @@ fn a_failure_is_resolved_by_the_same_commands_success() {
     let run = |script: &str| format!(r#"{{"cmd":"{script}"}}"#);
     let mut go = |seq, script: &str, output: &str| {
         call(&mut state, &mut feed, seq, ("exec_command", &run(script)), output);
-        state.errors.iter().map(|it| (it.what.clone(), it.resolved)).collect::<Vec<_>>()
+        state.briefing.failures().map(|it| (it.text.to_owned(), it.resolved)).collect::<Vec<_>>()
     };
-    let made = |resolved| [("make".to_owned(), resolved)];
+    let made = |resolved| [("make → exit 2: error: x".to_owned(), resolved)];
     assert_eq!(go(1, "make", "Exit code: 2\nOutput:\nerror: x"), made(false));
     assert_eq!(
         go(3, "rg nothing", "Exit code: 1\nOutput:\n"),
@@ -370,4 +370,21 @@ fn a_failure_is_resolved_by_the_same_commands_success() {
     );
     assert_eq!(go(5, "ls", "Exit code: 0\nOutput:\na"), made(false));
     assert_eq!(go(7, "make", "Exit code: 0\nOutput:\ndone"), made(true));
+}
+
+#[test]
+fn the_document_tells_how_each_turn_proceeded() {
+    let mut state = Checkpoint::default();
+    let mut feed = Feed::default();
+    feed.user(&mut state, at(0), "Add a retry.");
+    let (text, images) = ("It is in.".into(), Images::default());
+    feed.item(&mut state, at(1), Item::Message { role: Role::Assistant, text, images });
+    feed.user(&mut state, at(2), "Now test it.");
+    feed.reducer.step(&mut state, at(3), &Step::TurnInterrupted);
+    feed.user(&mut state, at(4), "Go on.");
+    let made = serde_json::to_value(document(&inputs(&state, &Semantics::default(), &Disk::new())));
+    let made = made.unwrap();
+    let requests = made["requests"].as_array().unwrap();
+    let outcomes: Vec<_> = requests.iter().map(|request| &request["outcome"]).collect();
+    assert_eq!(outcomes, ["answered", "interrupted", "open"]);
 }

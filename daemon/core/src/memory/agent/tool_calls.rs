@@ -6,6 +6,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::model::answer;
+
 /// Maximum tool calls per answer.
 const CALLS_MAX: usize = 16;
 
@@ -57,10 +59,8 @@ pub struct ToolCall {
 impl AgentAnswer {
     /// Parses an answer. Errors are phrased for the model.
     pub fn read(answer: &str) -> Result<Self, String> {
-        let answer = answer.trim();
-        let inside = answer.strip_prefix("```json").or_else(|| answer.strip_prefix("```"));
-        let body = inside.and_then(|inside| inside.strip_suffix("```")).unwrap_or(answer);
-        let answer: Self = serde_json::from_str(body).map_err(|error| error.to_string())?;
+        let object = answer::object(answer);
+        let answer: Self = serde_json::from_str(object).map_err(|error| error.to_string())?;
         match answer.calls.len() {
             0 if !answer.done => Err("neither a call nor done".to_owned()),
             many if many > CALLS_MAX => Err(format!("more than {CALLS_MAX} calls")),

@@ -14,6 +14,7 @@ use crate::memory::learning::{
 };
 use crate::memory::slug::SLUG_BYTES;
 use crate::memory::span::spans;
+use crate::model::answer;
 use crate::redact::redact;
 use crate::step::Origin;
 use crate::text;
@@ -52,7 +53,7 @@ pub(super) fn read(
     about: &RolloutMemory,
     shown: &[Row],
 ) -> Result<Reading, AnswerError> {
-    let body = unfenced(answer);
+    let body = answer::object(answer);
     let answer: ExtractionAnswer =
         serde_json::from_str(body).map_err(|error| AnswerError::Shape(error.to_string()))?;
     if answer.rollout_summary.trim().is_empty() || answer.raw_memory.trim().is_empty() {
@@ -176,11 +177,4 @@ fn normalized(words: &str) -> String {
 
 fn bounded(field: &'static str, bytes: usize, max: usize) -> Result<(), AnswerError> {
     if bytes > max { Err(AnswerError::TooLong { field, bytes, max }) } else { Ok(()) }
-}
-
-/// The JSON without the code fence that some models add.
-fn unfenced(answer: &str) -> &str {
-    let answer = answer.trim();
-    let inside = answer.strip_prefix("```json").or_else(|| answer.strip_prefix("```"));
-    inside.and_then(|inside| inside.strip_suffix("```")).map_or(answer, str::trim)
 }

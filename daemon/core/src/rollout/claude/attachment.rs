@@ -1,14 +1,11 @@
 //! `attachment` lines: context that the harness adds to the conversation.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::{Body, Images, Item, Role};
+use super::super::{Body, Images, Role};
 use super::{Line, Show, Text, is_aside, user_text};
-use crate::tokens;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
@@ -111,7 +108,7 @@ pub(super) fn read(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) {
     }
     match text.is_empty() {
         true => show(Body::Passed),
-        false => show(context(text.into())),
+        false => show(Body::message(Role::Developer, text, Images::default())),
     }
 }
 
@@ -132,13 +129,8 @@ fn read_queued_message(line: &Line<'_>, attachment: &Attachment<'_>, show: &mut 
     match (text.is_empty(), mode) {
         (true, _) => show(Body::Passed),
         (false, "prompt") => user_text(line, &text, Images::default(), show),
-        _ => show(context(text.into())),
+        _ => show(Body::message(Role::Developer, text, Images::default())),
     }
-}
-
-fn context(text: Cow<'_, str>) -> Body<'_> {
-    let tokens = tokens::of_text(&text);
-    Body::Item(Item::Message { role: Role::Developer, text, images: Images::default() }, tokens)
 }
 
 /// All strings in a value, one per line, without image data.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::super::tool::Call;
 use super::super::{Images, Item, Role};
 use super::Text;
-use crate::tokens::{self, image};
+use crate::tokens;
 
 /// The `message` of a line.
 #[derive(Deserialize)]
@@ -155,9 +155,7 @@ fn push<'a>(text: &mut Cow<'a, str>, images: &mut Images, block: Block<'a>) {
     if let Some(data) =
         block.source.and_then(|source| source.data).filter(|_| block.kind.0 == "image")
     {
-        images.count += 1;
-        images.bytes += data.0.len() as u64;
-        images.cost += image::cost_bytes(&data.0, false);
+        images.push(&data.0, false);
     }
     match block.text.map(|text| text.0).filter(|text| !text.is_empty()) {
         None => {}

@@ -19,9 +19,7 @@ pub fn items(line: &[u8]) -> Vec<Value> {
         Item::Output { call_id, .. } => images_of(answer(content, call_id)),
         _ => images_of(content),
     };
-    let mut items = Vec::new();
-    super::read(line, false, &mut |entry| items.extend(responses::items(&entry.body, images)));
-    items
+    responses::of_line(super::read, line, images)
 }
 
 /// The content blocks of a line's message.

@@ -203,9 +203,7 @@ impl<'a> Content<'a> {
         {
             let is_original =
                 part.detail.and_then(|detail| detail.0).is_some_and(|detail| detail == "original");
-            self.images.count += 1;
-            self.images.bytes += payload.len() as u64;
-            self.images.cost += image::cost_bytes(payload, is_original);
+            self.images.push(payload, is_original);
         }
         match part.text.map(|text| text.0).filter(|text| !text.is_empty()) {
             None => {}

@@ -346,7 +346,7 @@ fn each_kind_of_line_is_told_by_its_keys() {
 #[test]
 fn the_tokens_of_images_and_calls_count() {
     let image = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
-    let cost = image::cost_bytes("AAAA", false);
+    let cost = tokens::image::cost_bytes("AAAA", false);
     let user = json!({"type": "user", "content": [{"text": "why?"}, image, image]});
     assert_eq!(weights(&user), [tokens::of_bytes(4 + 2 * cost)]);
     let response = json!({"id": "c", "response": {"output": "seen"}, "parts": [image]});

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use longhaul_core::digest::Digest128;
-use longhaul_core::rollout::source::Layout;
 use longhaul_store::{
     ArchiveIndex, ArchivedTranscript, Cursor, FileId, FileRow, FileState, FileTable, StoreError,
     SupersededText,
@@ -351,8 +350,7 @@ impl Archiver {
                 let row = ArchivedTranscript { generation, ..row };
                 return Ok(KnownText { row, is_relabeled: true, superseded });
             }
-            superseded.push(match is_document(file) || row.is_redacted != is_redacted {
-                // An agent rewrites a document at every turn, and the last version contains all earlier ones.
+            superseded.push(match row.is_redacted != is_redacted {
                 true => SupersededText::Removed(row.id),
                 false => SupersededText::Replaced(row.id),
             });
@@ -401,7 +399,7 @@ impl Archiver {
 
 /// Whether the file still contains the archived lines.
 async fn is_unchanged(file: &FileRow, row: &ArchivedTranscript) -> Result<bool, ServiceError> {
-    if row.checked_bytes == 0 || row.checked_bytes < row.source_bytes || is_document(file) {
+    if row.checked_bytes == 0 || row.checked_bytes < row.source_bytes {
         return Ok(false);
     }
     let (source, path) = (file.source, file.path.clone());
@@ -444,8 +442,4 @@ impl Exclusions {
 
 fn generation(file: &FileRow) -> i64 {
     i64::try_from(file.cursor.generation).unwrap_or(i64::MAX)
-}
-
-fn is_document(file: &FileRow) -> bool {
-    matches!(file.source.spec().layout(&file.path), Some(Layout::Document(_)))
 }

@@ -12,7 +12,7 @@ use longhaul_core::thread::Source;
 use super::shared::ArchiveShared;
 use crate::archive::ArchivedText;
 use crate::service::error::ServiceError;
-use crate::transcript::{LINE_BYTES_MAX, Line, LineReader, Piece, Pieces, Transcript};
+use crate::transcript::{LINE_BYTES_MAX, Line, LineReader, Piece, Transcript};
 
 pub struct ArchiveLookup {
     pub(super) shared: Arc<ArchiveShared>,
@@ -42,7 +42,7 @@ impl ArchiveLookup {
             let text = self.shared.archive.text(&index, row).await?;
             let wanted = handle.clone();
             let reading = tokio::task::spawn_blocking(move || {
-                let transcript = Transcript::of_archived(source, text);
+                let transcript = Transcript::of_archived(text);
                 let rows = rows_of(&transcript, source, first_seq, wanted.first..=wanted.last);
                 (rows, transcript)
             });
@@ -73,7 +73,7 @@ fn rows_of(
     first_seq: u64,
     wanted: RangeInclusive<u64>,
 ) -> std::io::Result<Vec<ItemRow>> {
-    let mut pieces = Pieces::of(transcript, 0, LINE_BYTES_MAX)?;
+    let mut pieces = transcript.lines_from(0, LINE_BYTES_MAX)?;
     let (mut fold, mut rows, mut seq) = (Fold::new(source), Vec::new(), first_seq);
     while seq <= *wanted.end() {
         let line = match pieces.next()? {

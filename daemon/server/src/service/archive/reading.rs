@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::shared::BATCH_BYTES;
 use crate::ingest::{Compared, Walk, compare};
-use crate::transcript::{Content, LINE_BYTES_MAX, Piece, Pieces, Transcript};
+use crate::transcript::{Content, LINE_BYTES_MAX, Piece, Transcript};
 
 /// The new text of a transcript.
 pub(super) struct NewPart {
@@ -59,7 +59,7 @@ pub(super) fn read(
     let mut new = cut(known, tail, new);
     let known = &mut new.part.transcript;
     new.is_whole = known.source_bytes >= file.cursor.offset;
-    if new.is_whole && !transcript.is_document() {
+    if new.is_whole {
         let walk = Walk { at: known.checked_bytes, chain: known.checked_chain };
         let compared = compare(&transcript, &file.cursor, (walk, u64::MAX), LINE_BYTES_MAX)?;
         if compared != Compared::Same {
@@ -119,17 +119,14 @@ fn read_plain(
     Ok((source_bytes == count).then_some(NewText { text, source_bytes }))
 }
 
-/// Reads whole lines and redacts them. A document has no lines and is not archived redacted.
+/// Reads whole lines and redacts them.
 fn read_redacted(
     transcript: &Transcript,
     Range { start: from, end }: Range<u64>,
     bytes_max: u64,
 ) -> io::Result<Option<NewText>> {
-    if transcript.is_document() {
-        return Ok(None);
-    }
     let mut new = NewText { text: Vec::new(), source_bytes: 0 };
-    let mut pieces = Pieces::of(transcript, from, LINE_BYTES_MAX)?;
+    let mut pieces = transcript.lines_from(from, LINE_BYTES_MAX)?;
     while new.source_bytes < bytes_max && from + new.source_bytes < end {
         match pieces.next()? {
             Piece::Line(line) => {
@@ -159,13 +156,7 @@ pub(super) fn redacted_part(
     tail: Tail,
     end: u64,
 ) -> io::Result<Option<NewPart>> {
-    let place = known.source_bytes..end;
-    let new = match plain.is_document() {
-        // It has no lines; ingestion reads it whole, too.
-        true => read_plain(plain, place, u64::MAX)?
-            .map(|new| NewText { text: redact_line(&new.text), ..new }),
-        false => read_redacted(plain, place, BATCH_BYTES)?,
-    };
+    let new = read_redacted(plain, known.source_bytes..end, BATCH_BYTES)?;
     Ok(new.filter(|new| new.source_bytes > 0).map(|new| cut(known, tail, new)))
 }
 

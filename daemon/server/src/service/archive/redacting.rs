@@ -117,7 +117,7 @@ impl RedactedWriter {
     /// Redacts a text, to take the place of its plain row.
     fn add(&mut self, row: ArchivedTranscript, text: ArchivedText) -> io::Result<()> {
         let (id, end) = (row.id, row.text_bytes);
-        let plain = Transcript::of_archived(row.source, text);
+        let plain = Transcript::of_archived(text);
         let known =
             ArchivedTranscript { id: 0, source_bytes: 0, text_bytes: 0, is_redacted: true, ..row };
         let superseded = vec![SupersededText::Removed(id)];

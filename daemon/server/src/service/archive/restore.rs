@@ -143,10 +143,10 @@ fn uncompressed(row: &ArchivedTranscript) -> &str {
 /// The path where the agent looks for the transcript, which may be uncompressed.
 fn agents_path(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
     match row.source.spec().layout(&row.path) {
-        None | Some(Layout::Lines | Layout::Document(_)) => {}
+        None | Some(Layout::Lines) => {}
         Some(_) => {
             return Err(invalid(&format!(
-                "a file, since {} does not keep sessions in lines and the archive has only the lines that were read; \
+                "a file, since {} did not keep this session in lines and the archive has only the lines that were read; \
                  longhaul continue {} --to codex resumes it in Codex",
                 row.source.spec().title,
                 row.thread_id

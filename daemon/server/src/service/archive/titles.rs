@@ -11,7 +11,7 @@ use super::status::ArchivedThread;
 use crate::archive::ArchivedText;
 use crate::service::error::ServiceError;
 use crate::thread_names;
-use crate::transcript::{LINE_BYTES_MAX, Piece, Pieces, Transcript};
+use crate::transcript::{LINE_BYTES_MAX, Piece, Transcript};
 
 /// Bytes of a text to search for its first request.
 const TITLE_BYTES: u64 = 1 << 20;
@@ -62,8 +62,8 @@ impl ArchiveKeeper {
 
 /// The first request, shortened and redacted. Blocking.
 fn first_request(source: Source, text: ArchivedText) -> std::io::Result<Option<String>> {
-    let transcript = Transcript::of_archived(source, text);
-    let mut pieces = Pieces::of(&transcript, 0, LINE_BYTES_MAX)?;
+    let transcript = Transcript::of_archived(text);
+    let mut pieces = transcript.lines_from(0, LINE_BYTES_MAX)?;
     let (mut fold, mut seq) = (Fold::new(source), 0);
     while fold.head().title.is_none()
         && let Piece::Line(line) = pieces.next()?

@@ -6,6 +6,7 @@ use longhaul_core::policy::judgment::{self, Judgment};
 use longhaul_core::policy::settings::Judge;
 use longhaul_core::policy::watcher::{Effect, Trigger};
 use longhaul_core::template::{self, Kind, Texts};
+use longhaul_core::text;
 
 use super::adviser::{Adviser, Brief};
 use super::thread_state::ThreadState;
@@ -60,18 +61,20 @@ fn context(trigger: &Trigger, state: &ThreadState, texts: &Texts) -> String {
     template::fill(texts.get(Kind::JudgmentContext), &values)
 }
 
-/// The current request, the plan, and the agent's last notes and commands from the checkpoint, which were redacted
-/// when folded.
+/// The current request, the plan and the agent's latest words from the checkpoint, which were redacted when folded.
 fn excerpt(fold: &Fold) -> String {
     let state = fold.checkpoint();
     let mut lines = Vec::new();
     if let Some(request) = state.requests.active() {
-        lines.push(format!("user: {}", longhaul_core::text::cut(&request.text, EXCERPT_BYTES / 3)));
+        lines.push(format!("user: {}", text::cut(&request.text, EXCERPT_BYTES / 3)));
     }
     let open = state.plan.open().map(|step| format!("open step: {}", step.text));
     lines.extend(open.take(8));
-    lines.extend(state.notes.iter().map(|note| format!("assistant: {}", note.text)));
-    longhaul_core::text::cut(&lines.join("\n"), EXCERPT_BYTES).into_owned()
+    let words = state.briefing.latest_words().join("\n");
+    if !words.is_empty() {
+        lines.push(format!("assistant: {}", text::cut_middle(&words, EXCERPT_BYTES / 2)));
+    }
+    text::cut(&lines.join("\n"), EXCERPT_BYTES).into_owned()
 }
 
 /// Whether the daemon asks for judgments itself.

@@ -6,6 +6,7 @@ mod files;
 mod listing;
 mod offers;
 mod outputs;
+mod raise;
 mod requests;
 mod shares;
 mod state;
@@ -30,15 +31,8 @@ use super::select::{Focus, Quote, SMALL_TOKENS};
 use super::spot::Spot;
 use crate::{quote, text};
 
-/// Open tasks to search for file names, the minimum length of such a name, and the weight factors of named
-/// files.
-const TASKS_AHEAD: usize = 8;
-const NAME_BYTES_MIN: usize = 6;
-const NAMED_WEIGHT: f64 = 1.5;
-const READ_FOR_STEP_WEIGHT: f64 = 1.25;
-
 /// Strength, in percent, of the first line of a report, so that each turn has a line before any has many.
-const FIRST_OF_REPORT_PERCENT: u16 = 150;
+const FIRST_OF_REPORT_PERCENT: u16 = 250;
 
 /// Messages of one report are at most this many lines apart: an agent woken in the same turn reports again.
 const SAME_REPORT: u64 = 6;
@@ -50,16 +44,11 @@ const NEWEST_REMARKS: usize = 16;
 /// turn that a later turn's report may cover.
 const UNREPORTED_PERCENT: u16 = 300;
 const CURRENT_REMARK_PERCENT: u16 = 160;
+const REPORTED_REMARK_PERCENT: u16 = 50;
 const REPORTED_LATER_PERCENT: u16 = 110;
-
-/// A request shorter than this names no files itself.
-const SHORT_REQUEST_BYTES: usize = 80;
 
 /// For an edited file, added lines say more than lines that were read.
 const EDITED_WEIGHT: f64 = 0.6;
-
-/// Weight factor of the lines of files that the last calls read or wrote.
-const UNREAD_WEIGHT: f64 = 2.0;
 
 /// Weight factor of the part of a workflow that was read last, and of the step of a template that the agent speaks of.
 const CURRENT_STEP: f64 = 1.6;
@@ -141,29 +130,6 @@ impl<'a> Builder<'a> {
         self.pending_edits();
     }
 
-    /// Raises what the agent's last calls read and wrote: it has not gone on from it yet.
-    fn raise_unread(&mut self) {
-        let Some(last_call) = self.briefing.actions.back().map(|call| call.seq) else { return };
-        let of_files = [EvidenceKind::Document, EvidenceKind::Rule, EvidenceKind::Added];
-        let is_of_files = |quote: &&mut Quote<'_>| of_files.contains(&quote.kind);
-        for quote in self.candidates.iter_mut().filter(is_of_files) {
-            if quote.order.0 > last_call {
-                quote.weight *= UNREAD_WEIGHT;
-            }
-        }
-    }
-
-    /// Raises the first lines of each recently edited file, so that every file appears before any is
-    /// complete.
-    fn raise_first_of_edits(&mut self, first: usize) {
-        let (briefing, now) = (self.briefing, self.briefing.turn());
-        let is_recent = |quote: &Quote<'_>| {
-            let effect = briefing.effects.of(&quote.group);
-            effect.is_some_and(|effect| effect.turn + 1 >= now && !effect.is_deleted)
-        };
-        shares::raise_first(&mut self.candidates[first..], is_recent);
-    }
-
     /// Removes quotes that the person dropped, and those grouped under a dropped file or turn.
     fn leave_out_dropped(&mut self) {
         let extra = self.extra;
@@ -173,45 +139,6 @@ impl<'a> Builder<'a> {
         for quote in &mut self.candidates {
             if extra.hides(&quote.heading, None) {
                 quote.heading = Cow::Borrowed("");
-            }
-        }
-    }
-
-    /// Raises quotes from files that the next tasks or the current request name.
-    fn raise_named(&mut self) {
-        let mut ahead = self.briefing.active().1.to_owned();
-        let tasks = self.briefing.tasks.current().map(|(_, tasks)| tasks).unwrap_or_default();
-        for task in tasks.iter().filter(|task| !task.is_done).take(TASKS_AHEAD) {
-            ahead.push(' ');
-            ahead.push_str(&task.text);
-        }
-        // "Go on" is about the files of the report before it.
-        if ahead.len() < SHORT_REQUEST_BYTES {
-            for line in self.briefing.last_report() {
-                ahead.push(' ');
-                ahead.push_str(line);
-            }
-        }
-        let steps = self.briefing.template.iter().filter(|_| self.is_template_current());
-        let steps: Vec<&str> = steps.map(|step| step.text.as_str()).collect();
-        let names = |words: &str, path: &str| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            name.len() >= NAME_BYTES_MIN && name.contains('.') && words.contains(name)
-        };
-        let of_files =
-            [EvidenceKind::File, EvidenceKind::Added, EvidenceKind::Document, EvidenceKind::Rule];
-        // Neighbors are mostly of one file.
-        let mut last: (&str, bool) = ("", names(&ahead, ""));
-        for quote in self.candidates.iter_mut().filter(|quote| of_files.contains(&quote.kind)) {
-            let Quote { kind, group, weight, .. } = quote;
-            if last.0 != group {
-                last = (group, names(&ahead, group));
-            }
-            if last.1 {
-                *weight = weight.max(kind.rule().weights[0]) * NAMED_WEIGHT;
-            } else if *kind == EvidenceKind::Document && steps.iter().any(|step| names(step, group))
-            {
-                *weight *= READ_FOR_STEP_WEIGHT;
             }
         }
     }
@@ -298,10 +225,12 @@ impl<'a> Builder<'a> {
                 who => format!("turn {}, {who} (#{})", line.turn, line.seq),
             };
             let age = newer + pending;
-            let percent =
-                if misunderstood.contains(&line.turn) { corrections::PERCENT } else { 100 };
-            let is_first = !self.is_small() && line.group.is_empty() && line.spot.at == 1;
-            let percent = if is_first { percent * FIRST_OF_REPORT_PERCENT / 100 } else { percent };
+            let is_first = line.group.is_empty() && line.spot.at == 1 && !self.is_small();
+            let percent = match () {
+                () if misunderstood.contains(&line.turn) => corrections::PERCENT,
+                () if is_first => FIRST_OF_REPORT_PERCENT,
+                () => 100,
+            };
             let weight = (age, requests::strength_of(line, age) * percent / 100);
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
             self.label(group, &line.heading);
@@ -356,7 +285,8 @@ impl<'a> Builder<'a> {
                 && line.turn < now
                 && line.heading.is_empty()
                 && !reported.contains(&line.turn);
-            let is_of_now = kind == EvidenceKind::Remark && line.turn == now;
+            let is_remark = kind == EvidenceKind::Remark;
+            let is_of_now = is_remark && line.turn == now;
             let percent = match () {
                 () if is_followed || is_reported => 25,
                 () if misunderstood.contains(&line.turn) => corrections::PERCENT,
@@ -365,6 +295,10 @@ impl<'a> Builder<'a> {
                 }
                 () if is_all_said => UNREPORTED_PERCENT,
                 () if is_of_now && line.heading != THOUGHT => CURRENT_REMARK_PERCENT,
+                // The report of its turn says what came of it.
+                () if is_remark && line.heading.is_empty() && reported.contains(&line.turn) => {
+                    REPORTED_REMARK_PERCENT
+                }
                 () if is_older => 70,
                 () => 100,
             };

@@ -90,7 +90,7 @@ pub(super) const RULES: [KindRule; 18] = [
     rule(EvidenceKind::Look, "LOOKED_AT", (4, 8), [0.25, 0.25, 0.25], 0),
     rule(EvidenceKind::Seen, "SEEN", (5, 15), [1.0, 0.5, 0.03], 0),
     rule(EvidenceKind::Plan, "PLAN", (5, 100), [2.0, 2.0, 2.0], 0),
-    rule(EvidenceKind::Now, "NOW", (6, 100), [6.0, 6.0, 6.0], 0),
+    rule(EvidenceKind::Now, "NOW", (12, 100), [6.0, 6.0, 6.0], 0),
 ];
 
 impl EvidenceKind {

@@ -120,9 +120,14 @@ impl Briefing {
     /// counts as running.
     fn reporting_agent(&mut self, message: &str) -> String {
         let call_id = between(message, "<tool-use-id>", "</tool-use-id>");
-        self.background.retain(|agent| call_id.is_none_or(|id| id != agent.call_id));
         let summary = between(message, "<summary>", "</summary>");
         let named = summary.filter(|summary| summary.starts_with("Agent "));
+        // Whoever cleaned the transcript may have taken ids for secrets.
+        let name = named.and_then(|summary| between(summary, "\"", "\""));
+        self.background.retain(|agent| {
+            call_id != Some(agent.call_id.as_str())
+                && name.is_none_or(|name| !agent.text.contains(name))
+        });
         named.map_or(ANOTHER_AGENT.to_owned(), |summary| text::one_line_cut(summary, WHO_BYTES))
     }
 

@@ -117,10 +117,7 @@ impl<'a> Builder<'a> {
             let is_file = !output.what.contains(' ');
             let of = if is_file { format!(" {}", output.what) } else { String::new() };
             let text = format!("it printed (#{}{of}): {printed}", output.seq);
-            match self.is_small() {
-                true => self.push(EvidenceKind::Now, (1, order), (0, 60), text),
-                false => self.push_fixed(EvidenceKind::Now, (1, order), text),
-            }
+            self.push_now((1, order), text);
         }
     }
 

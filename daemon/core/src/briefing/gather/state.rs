@@ -251,7 +251,7 @@ impl<'a> Builder<'a> {
         for agent in &self.briefing.background {
             let text =
                 format!("in the background, not reported yet: #{} {}", agent.seq, agent.text);
-            self.push(EvidenceKind::Now, (2, agent.seq), (0, 60), text);
+            self.push_now((2, agent.seq), text);
         }
         if self.briefing.outcome(self.briefing.turn()) == TurnOutcome::Open {
             let is_running =
@@ -281,7 +281,15 @@ impl<'a> Builder<'a> {
         self.candidates.retain(|quote| {
             quote.kind != EvidenceKind::Remark || quote.order.0 != *seq || quote.text != *said
         });
-        self.push(EvidenceKind::Now, (3, 0), (0, 60), format!("said last (#{seq}): {said}"));
+        self.push_now((3, 0), format!("said last (#{seq}): {said}"));
+    }
+
+    /// Adds a line of NOW that only a small view may leave out.
+    pub(super) fn push_now(&mut self, order: (u64, u64), text: String) {
+        match self.is_small() {
+            true => self.push(EvidenceKind::Now, order, (0, 60), text),
+            false => self.push_fixed(EvidenceKind::Now, order, text),
+        }
     }
 
     /// Moves the closing question or offer of the agent's last words to NOW.

@@ -146,3 +146,19 @@ fn what_was_read_from_a_file_that_changed_since_is_marked() {
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains("never allocate") && !text.contains("changed on disk"), "{text}");
 }
+
+#[test]
+fn instructions_of_a_tool_count_until_the_agent_goes_on_from_them() {
+    let mut briefing = thread();
+    let path = "/home/u/.codex/plugins/commit/branch.md";
+    let weight = |briefing: &Briefing| {
+        let extra = Extra::default();
+        let (quotes, _) = gather::gather(briefing, &extra, 4_000);
+        quotes.iter().find(|it| it.text.contains("stale commits")).map_or(0.0, |it| it.weight)
+    };
+    calls(&mut briefing, 20, "c8", "cat branch.md");
+    briefing.record_read(21, path, "# Branches\n\nThe local base may have stale commits.\n");
+    let unread = weight(&briefing);
+    calls(&mut briefing, 22, "c9", "git fetch");
+    assert!(unread > 10.0 * weight(&briefing), "{unread} {}", weight(&briefing));
+}

@@ -25,7 +25,7 @@ pub mod bind;
 mod connection;
 pub(crate) mod dispatch;
 pub mod envelope;
-mod held;
+mod held_bytes;
 mod outgoing;
 
 use dispatch::Dispatcher;

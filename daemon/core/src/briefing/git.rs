@@ -150,9 +150,18 @@ impl GitState {
             listed.clear();
         }
         let last = listed.len().saturating_sub(1);
+        let made = quiet::subjects(run.command);
+        let branch = self.branch_in(run.place).map(str::to_owned);
         for (index, line) in listed.iter().rev().enumerate() {
             let is_head = index == last && is_of_all;
-            self.add(run, text::one_line_cut(line, 160), is_head);
+            // As git prints a commit that the same script made.
+            let text = match (branch.as_deref(), line.split_once(' ')) {
+                (Some(branch), Some((id, subject))) if made.iter().any(|it| it == subject) => {
+                    format!("[{branch} {id}] {subject}")
+                }
+                _ => (*line).to_owned(),
+            };
+            self.add(run, text::one_line_cut(&text, 160), is_head);
             self.keep_order(line, listed.get(..last - index).unwrap_or_default());
         }
     }

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::dispatch::{Answer, Dispatcher, Outcome, Place, Reply, error_reply};
 use super::envelope;
-use super::held::Room;
+use super::held_bytes::Reservation;
 use crate::link::Link;
 
 /// Starts the batch on a line that begins with `[`.
@@ -134,23 +134,23 @@ impl BatchEntry {
 struct Answers {
     text: String,
     /// Rooms of the answers in `text`, which stay counted until the batch is complete.
-    rooms: Vec<Room>,
+    reservations: Vec<Reservation>,
     bytes_max: usize,
 }
 
 impl Answers {
     fn new(bytes_max: usize) -> Self {
-        Self { text: String::new(), rooms: Vec::new(), bytes_max }
+        Self { text: String::new(), reservations: Vec::new(), bytes_max }
     }
 
-    fn add(&mut self, message: &str, Answer { reply, rooms }: Answer) {
+    fn add(&mut self, message: &str, Answer { reply, reservations }: Answer) {
         const BRACKETS_AND_COMMA: usize = 3;
         if !self.text.is_empty() {
             self.text.push(',');
         }
         if self.text.len() + reply.len() + BRACKETS_AND_COMMA <= self.bytes_max {
             self.text.push_str(&reply);
-            self.rooms.extend(rooms);
+            self.reservations.extend(reservations);
             return;
         }
         let message = envelope::recover_id(message.as_bytes());
@@ -169,6 +169,6 @@ impl Answers {
         }
         self.text.insert(0, '[');
         self.text.push(']');
-        Some(Answer { reply: self.text.into(), rooms: self.rooms })
+        Some(Answer { reply: self.text.into(), reservations: self.reservations })
     }
 }

@@ -38,7 +38,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 
 use super::dispatch::{Answer, Dispatcher, Outcome, error_reply};
-use super::held::{HIGH_WATER_BYTES, Load, Room, Share};
+use super::held_bytes::{ConnectionBytes, ConnectionLoad, HIGH_WATER_BYTES, Reservation};
 use super::outgoing::Outgoing;
 use crate::link::Link;
 
@@ -116,7 +116,7 @@ pub(super) struct Connection {
     messages: mpsc::Receiver<Box<RawValue>>,
     out: Outgoing,
     /// This connection's share of the bytes held for all clients.
-    share: Share,
+    share: ConnectionBytes,
 }
 
 impl Connection {
@@ -124,7 +124,7 @@ impl Connection {
         dispatcher: Arc<Dispatcher>,
         link: Arc<Link>,
         messages: mpsc::Receiver<Box<RawValue>>,
-        share: Share,
+        share: ConnectionBytes,
     ) -> Self {
         let bounds = dispatcher.bounds;
         Self {
@@ -264,7 +264,7 @@ impl Connection {
     }
 
     /// Updates the ledger: bytes held, since when the client stalls, and whether it may be evicted.
-    fn account(&mut self, rooms: Vec<Room>) {
+    fn account(&mut self, reservations: Vec<Reservation>) {
         // While we do not read, the line is not late.
         self.line_since = match self.reads() && self.decoder.is_in_a_line() {
             true => Some(self.line_since.unwrap_or_else(Instant::now)),
@@ -275,7 +275,10 @@ impl Connection {
         let stalled_since = waiting_since.or(self.line_since);
         let unread_bytes = self.out.held_bytes();
         let has_read = self.out.has_been_read();
-        self.share.take_over(rooms, Load { bytes, unread_bytes, stalled_since, has_read });
+        self.share.take_over(
+            reservations,
+            ConnectionLoad { bytes, unread_bytes, stalled_since, has_read },
+        );
         self.link.note_work(!self.calls.is_empty() && waiting_since.is_none());
     }
 
@@ -283,9 +286,9 @@ impl Connection {
     fn answer(&mut self, line_bytes: usize, answer: Option<Answer>) {
         self.begun_bytes -= line_bytes;
         self.link.note_active(self.dispatcher.clock.elapsed());
-        if let Some(Answer { reply, rooms }) = answer {
+        if let Some(Answer { reply, reservations }) = answer {
             self.out.push(reply);
-            self.account(rooms);
+            self.account(reservations);
         }
     }
 

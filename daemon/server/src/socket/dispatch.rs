@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 use super::Bounds;
 use super::batch;
 use super::envelope::{self, Call, Envelope};
-use super::held::{Held, Room, Size};
+use super::held_bytes::{HeldBytes, Reservation, Size};
 use crate::clock::Clock;
 use crate::link::{CallContext, Counters, Gauge, Link, request_id};
 
@@ -48,12 +48,12 @@ pub enum Outcome {
 pub struct Answer {
     pub(super) reply: Reply,
     /// Its bytes in the common ledger, until its connection counts them.
-    pub(super) rooms: Vec<Room>,
+    pub(super) reservations: Vec<Reservation>,
 }
 
 impl From<Reply> for Answer {
     fn from(reply: Reply) -> Self {
-        Self { reply, rooms: Vec::new() }
+        Self { reply, reservations: Vec::new() }
     }
 }
 
@@ -64,13 +64,13 @@ pub struct Dispatcher {
     pub(super) bounds: Bounds,
     counters: Arc<Counters>,
     pub(super) clock: Clock,
-    pub(super) held: Arc<Held>,
+    pub(super) held: Arc<HeldBytes>,
     subscription_ids: CountedIds,
 }
 
 impl Dispatcher {
     pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
-        let held = Arc::new(Held::new(bounds.held_bytes_max));
+        let held = Arc::new(HeldBytes::new(bounds.held_bytes_max));
         Self { methods, bounds, counters, clock, held, subscription_ids: CountedIds::default() }
     }
 
@@ -240,20 +240,20 @@ impl Finish {
     ) -> Option<Answer> {
         let dispatcher = &self.dispatcher;
         let _in_flight = Gauge::up(&dispatcher.counters.in_flight);
-        let mut room = None;
+        let mut reserved = None;
         if let Some(size) = size {
-            room = dispatcher.held.room(connection, size).await;
-            if room.is_none() {
+            reserved = dispatcher.held.reserve(connection, size).await;
+            if reserved.is_none() {
                 self.note(true);
                 let message = "no room for a large answer: earlier ones are unread";
                 return Some(self.error(&WireError::new(ErrorKind::ServerBusy, message)).into());
             }
         }
         let reply = self.response(AssertUnwindSafe(work).catch_unwind().await.ok());
-        if let Some(room) = &mut room {
-            room.is_made(reply.len());
+        if let Some(reserved) = &mut reserved {
+            reserved.settle(reply.len());
         }
-        Some(Answer { reply, rooms: room.into_iter().collect() })
+        Some(Answer { reply, reservations: reserved.into_iter().collect() })
     }
 
     /// The answer of a subscribe call, which has already been sent, unless it panicked.

@@ -11,7 +11,7 @@ use longhaul_protocol::frame;
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
-use super::held::HIGH_WATER_BYTES;
+use super::held_bytes::HIGH_WATER_BYTES;
 
 /// Messages are joined up to this size; also the size of the buffer kept while the queue is empty.
 const JOINED_BYTES_MAX: usize = 16 * 1024;

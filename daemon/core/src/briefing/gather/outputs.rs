@@ -107,7 +107,9 @@ impl<'a> Builder<'a> {
         let (mut room, mut left) = (bytes, unread.len());
         for output in unread.into_iter().rev() {
             let lines = output.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-            let lines = lines.map(|words| words.join(" ")).filter(|line| says_something(line));
+            let lines = lines
+                .map(|words| words.join(" "))
+                .filter(|line| line.contains(char::is_alphanumeric));
             let printed = lines.collect::<Vec<_>>().join(" | ");
             let printed = text::cut_middle(&printed, room / left.max(1));
             (room, left) = (room - printed.len(), left - 1);

@@ -25,6 +25,9 @@ const UNCOMMITTED_SHOWN: usize = 12;
 /// Maximum commits of one log: older ones only show how messages are written.
 const LOG_SHOWN: usize = 5;
 
+/// Strength of a commit of the running turn, which no report names yet.
+const MADE_NOW_STRENGTH: u16 = 250;
+
 /// A view of at least this many tokens always names the branch.
 const BRANCH_TOKENS: u64 = 1_000;
 
@@ -37,6 +40,16 @@ const TASKS_NEXT: u16 = 3;
 
 /// Lines that may follow the agent's closing question, such as options.
 const LINES_AFTER: usize = 6;
+
+/// Whether the thread made the commit.
+fn is_made(line: &GitLine) -> bool {
+    line.text.starts_with('[') || line.text.starts_with(git::UNNAMED)
+}
+
+/// Whether the thread made or pushed what the line names.
+fn is_own(line: &GitLine) -> bool {
+    is_made(line) || line.text.starts_with(git::PUSHED)
+}
 
 impl<'a> Builder<'a> {
     pub(super) fn git(&mut self) {
@@ -55,13 +68,10 @@ impl<'a> Builder<'a> {
             let text = format!("replaced by later commits, gone: {}", gone.join(", "));
             self.push(EvidenceKind::Git, (u64::MAX, 0), (0, 50), text);
         }
-        let is_own = |line: &GitLine| {
-            ["[", git::UNNAMED, git::PUSHED].iter().any(|opening| line.text.starts_with(opening))
-        };
         let has_own = git.lines.iter().any(is_own);
         for (index, line) in git.lines.iter().enumerate() {
             let head = git.head(&line.place);
-            let is_made = line.text.starts_with('[') || line.text.starts_with(git::UNNAMED);
+            let is_made = is_made(line);
             let is_old = head.is_some_and(|head| index + 1 < head) && !is_made;
             let is_listed =
                 |later: &&GitLine| later.seq == line.seq && git::is_log_line(&later.text);
@@ -73,9 +83,10 @@ impl<'a> Builder<'a> {
                 () if is_old || line.text.ends_with("(forced update)") => 30,
                 // What the thread did says more than the commits of others.
                 () if has_own && head != Some(index) && git::is_log_line(&line.text) => 30,
+                () if is_made && line.turn == now => MADE_NOW_STRENGTH,
                 // The latest output of git is the current state.
                 () if index + 4 >= git.lines.len() || head == Some(index) => 140,
-                () if is_made || line.text.starts_with(git::PUSHED) => 100,
+                () if is_own(line) => 100,
                 () => 60,
             };
             let is_elsewhere = line.place.is_empty()
@@ -102,8 +113,10 @@ impl<'a> Builder<'a> {
             self.push(EvidenceKind::Git, order, (age, strength), text);
             // A command that entered the branch names it as well, so that it would count as said.
             let is_branch = line.place.is_empty() && git::is_branch_state(&line.text);
+            let is_head = head == Some(index) && !self.is_small();
+            let is_fixed = (is_branch || is_head) && self.max_tokens >= BRANCH_TOKENS;
             if let Some(quote) = self.candidates.last_mut() {
-                quote.is_fixed = is_branch && self.max_tokens >= BRANCH_TOKENS;
+                quote.is_fixed = is_fixed;
             }
         }
     }

@@ -361,7 +361,7 @@ fn a_commit_made_quietly_is_known_by_its_subject_until_its_id_is_seen() {
     assert_eq!(head.as_deref(), Some("bbbbbbb2 docs: the lexer"));
     let both =
         ("git commit -q -m 'docs: the lexer' && git log --oneline -1", "bbbbbbb2 docs: the lexer");
-    assert_eq!(state(&[MADE, both]).0, lines);
+    assert_eq!(state(&[MADE, both]).0, [MADE.1, "[main bbbbbbb2] docs: the lexer"]);
     let amended = ("git commit -q --amend --no-edit", "");
     let (lines, _, replaced) = state(&[MADE, quiet, amended]);
     assert_eq!((lines.len(), replaced.len()), (2, 0), "the commit before is not the one amended");
@@ -406,4 +406,14 @@ fn a_script_that_failed_after_a_checkout_leaves_open_what_is_checked_out() {
         let says_branch = state.lines.iter().any(|line| line.text.starts_with("## main"));
         assert_eq!((says_branch, state.head("").is_some()), (is_known, is_known), "{command}");
     }
+}
+
+#[test]
+fn commits_made_quietly_and_listed_by_the_same_script_are_the_threads_own() {
+    let script = "git add -A tools && git commit -q -m \"chore(tools): drop the harness\" && git add a.mjs && git commit -q -m \"docs: drop its mentions\" && git log --oneline -2 | cat && git status --short";
+    let printed = "bbbbbbb2 docs: drop its mentions\naaaaaaa1 chore(tools): drop the harness\n";
+    let (lines, head, _) = state(&[("git status", "On branch next\n"), (script, printed)]);
+    let made = "[next bbbbbbb2] docs: drop its mentions";
+    assert_eq!(lines[1..], ["[next aaaaaaa1] chore(tools): drop the harness", made]);
+    assert_eq!(head.as_deref(), Some(made));
 }

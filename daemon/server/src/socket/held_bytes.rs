@@ -7,7 +7,7 @@
 //! first, then those not known to read, and of these the one that holds the most. Its bytes count as released from
 //! then on, so that one heavy client never costs a second one its place.
 //!
-//! An answer that may be large waits for a [`Room`] *before* it is made: few are made at once, none for a
+//! An answer that may be large waits for a [`Reservation`] *before* it is made: few are made at once, none for a
 //! connection that has not read its last one, and none while the ledger is full. A request for a page waits only
 //! behind other pages, so that no large answer delays it. A client that reads nothing must not block others: if
 //! room is missing, the connection that holds the most, of those that have read nothing for [`STALL`], is closed.
@@ -49,18 +49,18 @@ const STALL: Duration = Duration::from_millis(250);
 /// Interval of the search for stalled clients while a request waits for room.
 const LOOK: Duration = Duration::from_millis(20);
 /// Maximum time a large answer waits for room.
-const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
+const RESERVATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The bytes held by all connections of a server.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldBytes {
     bytes_max: usize,
     ledger: Mutex<Ledger>,
 }
 
 #[derive(Debug, Default)]
 struct Ledger {
-    /// Of connections and rooms.
+    /// Of connections and reservations.
     bytes: usize,
     /// Connections that hold bytes, by number.
     holders: HashMap<usize, Holder>,
@@ -79,13 +79,13 @@ struct Ledger {
 
 #[derive(Debug)]
 struct Holder {
-    load: Load,
+    load: ConnectionLoad,
     must_close: CancellationToken,
 }
 
 /// Bytes held by a connection at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Load {
+pub(super) struct ConnectionLoad {
     pub(super) bytes: usize,
     /// Bytes the client has not read yet.
     pub(super) unread_bytes: usize,
@@ -119,47 +119,56 @@ type Queue = VecDeque<Waiting>;
 struct Waiting {
     /// Increases with time.
     ticket: u64,
-    granted: oneshot::Sender<Room>,
+    granted: oneshot::Sender<Reservation>,
 }
 
 /// Bytes held by one connection; released on drop.
 #[derive(Debug)]
-pub(super) struct Share {
-    held: Arc<Held>,
+pub(super) struct ConnectionBytes {
+    held: Arc<HeldBytes>,
     connection: usize,
-    load: Load,
+    load: ConnectionLoad,
     must_close: CancellationToken,
 }
 
 /// Permission to make one possibly large answer, with its bytes until its connection counts them.
 #[derive(Debug)]
-pub struct Room {
-    held: Arc<Held>,
+pub struct Reservation {
+    held: Arc<HeldBytes>,
     size: Size,
     bytes: usize,
     is_making: bool,
 }
 
-impl Held {
+impl HeldBytes {
     pub(super) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, ledger: Mutex::default() }
     }
 
     /// An empty share for a connection.
-    pub(super) fn share(self: &Arc<Self>, connection: usize) -> Share {
+    pub(super) fn share(self: &Arc<Self>, connection: usize) -> ConnectionBytes {
         let must_close = CancellationToken::new();
-        Share { held: self.clone(), connection, load: Load::default(), must_close }
+        ConnectionBytes {
+            held: self.clone(),
+            connection,
+            load: ConnectionLoad::default(),
+            must_close,
+        }
     }
 
     /// Waits until an answer of this size may be made; `None` if there was no room in time.
-    pub(super) async fn room(self: &Arc<Self>, connection: usize, size: Size) -> Option<Room> {
-        let room = self.queue(connection, size);
-        tokio::time::timeout(ROOM_TIMEOUT, room).await.ok()?.ok()
+    pub(super) async fn reserve(
+        self: &Arc<Self>,
+        connection: usize,
+        size: Size,
+    ) -> Option<Reservation> {
+        let reserved = self.queue(connection, size);
+        tokio::time::timeout(RESERVATION_TIMEOUT, reserved).await.ok()?.ok()
     }
 
     /// Queues a request for room, and starts the task that looks for it.
-    fn queue(self: &Arc<Self>, connection: usize, size: Size) -> oneshot::Receiver<Room> {
-        let (granted, room) = oneshot::channel();
+    fn queue(self: &Arc<Self>, connection: usize, size: Size) -> oneshot::Receiver<Reservation> {
+        let (granted, reserved) = oneshot::channel();
         let mut ledger = self.ledger();
         let ticket = ledger.tickets;
         ledger.tickets += 1;
@@ -171,7 +180,7 @@ impl Held {
         if !is_watched {
             tokio::spawn(self.clone().watch());
         }
-        room
+        reserved
     }
 
     /// Looks for room while any request waits: one task for thousands of requests.
@@ -220,15 +229,16 @@ impl Held {
 
     /// The connection to serve next; `None` if there is no room or no request.
     fn next(&self, ledger: &Ledger, size: Size) -> Option<usize> {
-        let rooms = self.bytes_max.saturating_sub(ledger.bytes) / self.room_bytes(size).max(1);
+        let reservations =
+            self.bytes_max.saturating_sub(ledger.bytes) / self.room_bytes(size).max(1);
         // Called for every request, and under an attack there is usually no room.
-        if ledger.making[size as usize] >= AT_ONCE || rooms == 0 {
+        if ledger.making[size as usize] >= AT_ONCE || reservations == 0 {
             return None;
         }
         let may = |connection: &usize| {
             let holder = ledger.holders.get(connection);
             let is_behind = holder.is_some_and(|it| it.load.unread_bytes >= HIGH_WATER_BYTES);
-            !is_behind && (ledger.readers.contains(connection) || rooms > 1)
+            !is_behind && (ledger.readers.contains(connection) || reservations > 1)
         };
         let rank = |(connection, queue): &(&usize, &Queue)| {
             let newest = queue.back().map(|waiting| waiting.ticket);
@@ -242,14 +252,14 @@ impl Held {
     /// Grants room to waiting requests, as far as there is any.
     fn grant(self: &Arc<Self>) {
         for size in [Size::Page, Size::Large] {
-            while let Some((waiting, room)) = self.grant_next(size) {
-                // A request that gave up returns the room by dropping it, and the next one is chosen.
-                drop(waiting.granted.send(room));
+            while let Some((waiting, reservation)) = self.grant_next(size) {
+                // A request that gave up returns the reservation by dropping it, and the next one is chosen.
+                drop(waiting.granted.send(reservation));
             }
         }
     }
 
-    fn grant_next(self: &Arc<Self>, size: Size) -> Option<(Waiting, Room)> {
+    fn grant_next(self: &Arc<Self>, size: Size) -> Option<(Waiting, Reservation)> {
         let mut ledger = self.ledger();
         let waiting = loop {
             let next = self.next(&ledger, size)?;
@@ -262,7 +272,7 @@ impl Held {
         ledger.making[size as usize] += 1;
         ledger.bytes += bytes;
         drop(ledger);
-        Some((waiting, Room { held: self.clone(), size, bytes, is_making: true }))
+        Some((waiting, Reservation { held: self.clone(), size, bytes, is_making: true }))
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -270,9 +280,9 @@ impl Held {
     }
 }
 
-impl Room {
+impl Reservation {
     /// Records the size of the finished answer.
-    pub(super) fn is_made(&mut self, bytes: usize) {
+    pub(super) fn settle(&mut self, bytes: usize) {
         let mut ledger = self.held.ledger();
         ledger.making[self.size as usize] -= usize::from(std::mem::take(&mut self.is_making));
         ledger.bytes = ledger.bytes + bytes - self.bytes;
@@ -282,21 +292,21 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.is_made(0);
+        self.settle(0);
     }
 }
 
-impl Share {
+impl ConnectionBytes {
     /// Cancelled when the connection must close.
     pub(super) fn must_close(&self) -> CancellationToken {
         self.must_close.clone()
     }
 
-    /// Records the bytes the connection holds, including answers counted by their rooms until now. Takes no lock
+    /// Records the bytes the connection holds, including answers counted by their reservations until now. Takes no lock
     /// if nothing changed: small complete requests never get here.
-    pub(super) fn take_over(&mut self, mut rooms: Vec<Room>, load: Load) {
+    pub(super) fn take_over(&mut self, mut reservations: Vec<Reservation>, load: ConnectionLoad) {
         if load == self.load || self.must_close.is_cancelled() {
             return;
         }
@@ -304,7 +314,8 @@ impl Share {
         self.load = load;
         let mut ledger = self.held.ledger();
         ledger.remove(self.connection);
-        ledger.bytes -= rooms.iter_mut().map(|room| std::mem::take(&mut room.bytes)).sum::<usize>();
+        ledger.bytes -=
+            reservations.iter_mut().map(|it| std::mem::take(&mut it.bytes)).sum::<usize>();
         match load.has_read && load.stalled_since.is_none() {
             true => ledger.readers.insert(self.connection),
             false => ledger.readers.remove(&self.connection),
@@ -330,7 +341,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for ConnectionBytes {
     fn drop(&mut self) {
         let mut ledger = self.held.ledger();
         ledger.remove(self.connection);

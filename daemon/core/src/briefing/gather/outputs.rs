@@ -107,9 +107,7 @@ impl<'a> Builder<'a> {
         let (mut room, mut left) = (bytes, unread.len());
         for output in unread.into_iter().rev() {
             let lines = output.text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-            let lines = lines
-                .map(|words| words.join(" "))
-                .filter(|line| line.contains(char::is_alphanumeric));
+            let lines = lines.map(|words| words.join(" ")).filter(|line| has_words(line));
             let printed = lines.collect::<Vec<_>>().join(" | ");
             let printed = text::cut_middle(&printed, room / left.max(1));
             (room, left) = (room - printed.len(), left - 1);
@@ -222,10 +220,15 @@ fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a line has words: `461 }` and `-----` have none.
+/// Whether a line is worth quoting alone.
 fn says_something(line: &str) -> bool {
+    line.len() > LINE_BYTES_MIN && has_words(line)
+}
+
+/// Whether a line has words or is a number: `461 }` and `-----` say nothing.
+fn has_words(line: &str) -> bool {
     let words = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    line.len() > LINE_BYTES_MIN && (words.is_empty() || words.contains(char::is_alphanumeric))
+    words.is_empty() && !line.is_empty() || words.contains(char::is_alphanumeric)
 }
 
 /// Whether the output is that of checks only, and they passed: CHECKS says so.

@@ -23,12 +23,12 @@ mod coverage;
 mod documents;
 mod effects;
 mod evidence;
-mod extra;
 mod file_edit;
 mod finished;
 mod fold;
 mod gather;
 mod git;
+mod host_facts;
 mod kinds;
 mod lines;
 mod marks;
@@ -49,7 +49,7 @@ mod write;
 
 pub use checks::Failure;
 pub use collect::{Briefing, TurnOutcome};
-pub use extra::{ChangedFile, Extra};
+pub use host_facts::{ChangedFile, HostFacts};
 pub use render::{Rendered, ViewLine, render};
 
 #[cfg(test)]

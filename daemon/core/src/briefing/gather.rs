@@ -23,7 +23,7 @@ use rustc_hash::FxBuildHasher;
 use super::collect::{Briefing, IN, THOUGHT, TurnOutcome, report_strength};
 use super::documents;
 use super::evidence::Line;
-use super::extra::Extra;
+use super::host_facts::HostFacts;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::marks;
@@ -62,10 +62,10 @@ const OUTDATED: &str = " (changed on disk since)";
 /// The quotes to choose from, and the subject of the work.
 pub(super) fn gather<'a>(
     briefing: &'a Briefing,
-    extra: &'a Extra<'_>,
+    host: &'a HostFacts<'_>,
     max_tokens: u64,
 ) -> (Vec<Quote<'a>>, Focus) {
-    let mut builder = Builder { briefing, extra, max_tokens, candidates: Vec::new() };
+    let mut builder = Builder { briefing, host, max_tokens, candidates: Vec::new() };
     builder.collect();
     builder.raise_named();
     builder.leave_out_dropped();
@@ -80,7 +80,7 @@ pub(super) fn gather<'a>(
 
 struct Builder<'a> {
     briefing: &'a Briefing,
-    extra: &'a Extra<'a>,
+    host: &'a HostFacts<'a>,
     max_tokens: u64,
     candidates: Vec<Quote<'a>>,
 }
@@ -102,11 +102,11 @@ impl<'a> Builder<'a> {
         self.git();
         self.outputs();
         self.tasks();
-        for (order, line) in (0..).zip(&self.extra.accepted) {
+        for (order, line) in (0..).zip(&self.host.accepted) {
             self.push(EvidenceKind::Accepted, order, (0, 100), line);
         }
         for (kind, lines) in
-            [(EvidenceKind::Ran, &self.extra.ran), (EvidenceKind::Look, &self.extra.looked_at)]
+            [(EvidenceKind::Ran, &self.host.ran), (EvidenceKind::Look, &self.host.looked_at)]
         {
             for (order, line) in (0..).zip(lines) {
                 if kind == EvidenceKind::Ran && (self.failed(line) || self.runs(line)) {
@@ -122,7 +122,7 @@ impl<'a> Builder<'a> {
                 self.push(kind, order, (0, strength), line);
             }
         }
-        for (order, (line, is_open)) in (0..).zip(&self.extra.plan) {
+        for (order, (line, is_open)) in (0..).zip(&self.host.plan) {
             self.push(EvidenceKind::Plan, order, (0, if *is_open { 110 } else { 25 }), line);
         }
         self.raise_unread();
@@ -132,12 +132,12 @@ impl<'a> Builder<'a> {
 
     /// Removes quotes that the person dropped, and those grouped under a dropped file or turn.
     fn leave_out_dropped(&mut self) {
-        let extra = self.extra;
+        let host = self.host;
         self.candidates.retain(|quote| {
-            !extra.hides(&quote.text, quote.seq()) && !extra.hides(&quote.group, None)
+            !host.hides(&quote.text, quote.seq()) && !host.hides(&quote.group, None)
         });
         for quote in &mut self.candidates {
-            if extra.hides(&quote.heading, None) {
+            if host.hides(&quote.heading, None) {
                 quote.heading = Cow::Borrowed("");
             }
         }
@@ -145,8 +145,8 @@ impl<'a> Builder<'a> {
 
     /// Marks quotes from files that have other contents on disk by now.
     fn mark_outdated(&mut self) {
-        let extra = self.extra;
-        let is_outdated = |path: &str| extra.outdated.iter().any(|outdated| outdated == path);
+        let host = self.host;
+        let is_outdated = |path: &str| host.outdated.iter().any(|outdated| outdated == path);
         for quote in &mut self.candidates {
             let is_read = matches!(quote.kind, EvidenceKind::Document | EvidenceKind::Rule);
             if is_read && is_outdated(&quote.group) {
@@ -198,7 +198,7 @@ impl<'a> Builder<'a> {
         for (_, words) in self.briefing.pending_words() {
             focus.add(words, 3);
         }
-        focus.aim_at(self.extra.focus);
+        focus.aim_at(self.host.focus);
         focus
     }
 
@@ -242,7 +242,7 @@ impl<'a> Builder<'a> {
             lines::split(words, |line| {
                 let strength = report_strength(line.shape, is_first, line.text);
                 is_first = false;
-                let text = lines::tidy(line.text, self.extra.folder, 420);
+                let text = lines::tidy(line.text, self.host.folder, 420);
                 self.line(EvidenceKind::Report, seq, (0, strength), text);
                 self.label(format!("turn {turn}, last words"), line.label());
                 self.place(line.spot);

@@ -1,8 +1,8 @@
 //! Renders the chosen lines as text.
 
 use super::collect::{ANSWERS, Briefing, TurnOutcome};
-use super::extra::Extra;
 use super::gather::{gather, picked};
+use super::host_facts::HostFacts;
 use super::select::{Quote, SMALL_TOKENS, Selection};
 use super::write::write;
 use crate::choice::cost;
@@ -30,22 +30,22 @@ pub struct ViewLine {
 
 /// Renders the briefing within `max_tokens`, both by bytes / 4 and by o200k. It ends with the request,
 /// verbatim if it fits, because a model continues from what it read last.
-pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Rendered {
+pub fn render(briefing: &Briefing, host: &HostFacts<'_>, max_tokens: u64) -> Rendered {
     let bytes = tokens::bytes_of(max_tokens);
     let mut request_bytes = bytes * REQUEST_PERCENT / 100;
-    let (quotes, focus) = gather(briefing, extra, max_tokens);
-    let selection = Selection::new(quotes, &focus, extra.above);
+    let (quotes, focus) = gather(briefing, host, max_tokens);
+    let selection = Selection::new(quotes, &focus, host.above);
     // Budget for lines, whose estimated costs are slightly off: the largest that is known to fit is searched for.
     let mut room = max_tokens;
     let (mut text, mut lines) = (String::new(), Vec::new());
     let mut over = None;
     for _ in 0..PASSES {
-        let task = task(briefing, extra, request_bytes);
-        let beside = tokens::of_text(&extra.header) + tokens::of_text(&task) + 2;
+        let task = task(briefing, host, request_bytes);
+        let beside = tokens::of_text(&host.header) + tokens::of_text(&task) + 2;
         // A share of a small view can be less than a line, so it grows with the room that is left over.
         let shared = if max_tokens < SMALL_TOKENS { room } else { max_tokens };
         let chosen = selection.select(room.saturating_sub(beside), shared.saturating_sub(beside));
-        let fuller = written(extra, chosen.clone(), &task, other_files_bytes(max_tokens));
+        let fuller = written(host, chosen.clone(), &task, other_files_bytes(max_tokens));
         let cost = cost(&fuller);
         if cost > max_tokens {
             over = Some(room);
@@ -73,8 +73,8 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
             None => room += left,
         }
     }
-    if text.is_empty() && cost(&extra.header) < max_tokens {
-        text = format!("{}\n", extra.header);
+    if text.is_empty() && cost(&host.header) < max_tokens {
+        text = format!("{}\n", host.header);
     }
     lines.sort_by_key(|line| (line.kind, line.order));
     let lines = lines.into_iter().map(|line| ViewLine {
@@ -100,7 +100,7 @@ fn other_files_bytes(max_tokens: u64) -> usize {
 const PASSES: usize = 8;
 
 /// The section with the request to continue.
-fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
+fn task(briefing: &Briefing, host: &HostFacts<'_>, bytes: usize) -> String {
     let (seq, request) = briefing.active();
     if request.is_empty() {
         return String::new();
@@ -112,13 +112,11 @@ fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
     };
     let head = format!("[TASK]\n#{seq} ({mark}) ");
     let room = bytes.saturating_sub(head.len());
-    let mut request = extra
-        .choices
-        .map_or(request.into(), |choices| choices.without_hidden(request))
-        .into_owned();
+    let mut request =
+        host.choices.map_or(request.into(), |choices| choices.without_hidden(request)).into_owned();
     let now = briefing.turn();
     let offers = briefing.requests.iter().filter(|line| {
-        line.turn == now && line.text.starts_with(ANSWERS) && !extra.hides(&line.text, None)
+        line.turn == now && line.text.starts_with(ANSWERS) && !host.hides(&line.text, None)
     });
     let typed = request.clone();
     for line in picked(&typed, offers.collect()) {
@@ -128,13 +126,13 @@ fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
 }
 
 fn written(
-    extra: &Extra<'_>,
+    host: &HostFacts<'_>,
     chosen: Vec<&Quote<'_>>,
     task: &str,
     other_files_bytes: usize,
 ) -> String {
-    let mut out = format!("{}\n", extra.header);
-    write(&mut out, chosen, extra, other_files_bytes);
+    let mut out = format!("{}\n", host.header);
+    write(&mut out, chosen, host, other_files_bytes);
     out.push_str(task);
     out
 }

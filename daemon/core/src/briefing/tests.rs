@@ -13,8 +13,8 @@ use super::*;
 use crate::rollout::patch::LineCounts;
 use crate::step::CommandOutcome;
 
-fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
-    super::render(briefing, extra, max_tokens).text
+fn render(briefing: &Briefing, host: &HostFacts<'_>, max_tokens: u64) -> String {
+    super::render(briefing, host, max_tokens).text
 }
 
 fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
@@ -70,7 +70,7 @@ fn a_stub_that_was_filled_in_is_not_shown() {
     let stub =
         "class Dispatcher:\n    def call_tool(self, name):\n        raise NotImplementedError\n";
     edits(&mut briefing, 2, "src/dispatcher.py", stub, "");
-    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 2_000);
     assert!(rendered(&briefing).contains("raise NotImplementedError"), "{}", rendered(&briefing));
     let body = "        return self.tools[name].handler()\n";
     edits(&mut briefing, 3, "src/dispatcher.py", body, "        raise NotImplementedError\n");
@@ -86,7 +86,7 @@ fn thoughts_are_marked_and_the_last_intention_stays_until_something_follows() {
         "The user asked for documents only, so I won't change the code. Then I'll read the lexer.",
         None,
     );
-    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 2_000);
     let text = rendered(&briefing);
     assert!(text.contains("thought, not said:\n The user asked for documents only"), "{text}");
     let mut in_words = briefing.clone();
@@ -105,7 +105,7 @@ fn thoughts_are_marked_and_the_last_intention_stays_until_something_follows() {
 fn files_that_a_script_wrote_are_not_counted_and_the_view_says_so() {
     let mut briefing = thread();
     briefing.commands.census.programs = true;
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("(those that scripts wrote not among them)"), "{text}");
 }
 
@@ -115,7 +115,7 @@ fn the_start_and_the_end_of_a_long_output_may_be_quoted() {
     let printed: String = (1..=40).map(|n| format!("src/part{n}/file.rs: read\n")).collect();
     briefing.record_output(20, "rg --files src", &printed, None);
     calls(&mut briefing, 21, "c9", "ls docs");
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(text.contains("src/part10/") && text.contains("src/part40/"), "{text}");
     assert!(!text.contains("src/part11/"), "{text}");
 }
@@ -126,7 +126,7 @@ fn a_request_answered_by_a_later_report_is_not_marked_unanswered() {
     briefing.begin_turn(1, "Rename the parser.", None);
     calls(&mut briefing, 2, "a", "sed -i s/a/b/ src/parser.rs");
     briefing.begin_turn(3, "And the lexer too.", None);
-    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 2_000);
     assert!(rendered(&briefing).contains("#1 (no report) Rename"), "{}", rendered(&briefing));
     briefing.hold_words(4, "Both are renamed.");
     briefing.begin_turn(5, "Thanks. Now the docs.", None);
@@ -144,7 +144,7 @@ fn boxes_in_a_file_that_was_only_read_are_tasks_if_its_name_says_so() {
     ] {
         let mut briefing = thread();
         briefing.record_read(12, path, boxes);
-        let text = render(&briefing, &Extra::default(), 2_000);
+        let text = render(&briefing, &HostFacts::default(), 2_000);
         assert_eq!(
             text.contains("of the items seen 0 ticked, 2 open"),
             is_counted,
@@ -183,8 +183,9 @@ fn thread() -> Briefing {
 fn view(tokens: u64) -> String {
     let file = |path: &str| ChangedFile { path: path.to_owned(), words: "edited".to_owned() };
     let files = vec![file("src/lib.rs"), file("src/core/audit.rs")];
-    let extra = Extra { header: "[SESSION_CHECKPOINT v1]".to_owned(), files, ..Extra::default() };
-    render(&thread(), &extra, tokens)
+    let host =
+        HostFacts { header: "[SESSION_CHECKPOINT v1]".to_owned(), files, ..HostFacts::default() };
+    render(&thread(), &host, tokens)
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn only_the_newest_summary_is_quoted_without_its_introduction() {
         let opening = crate::rollout::contextual::CODEX_SUMMARY_OPENING;
         briefing.record_summary(seq, &format!("{opening} and so on:\n{words}"), None);
     }
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("All steps are done."), "{text}");
     assert!(!text.contains("Seven steps") && !text.contains("Another language model"), "{text}");
 }
@@ -234,7 +235,7 @@ fn a_rollback_removes_words_and_keeps_edits() {
     let mut briefing = thread();
     briefing.hold_words(11, "The sink moved as well.");
     briefing.roll_back(2, None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(!text.contains("audit trait") && !text.contains("sink moved"), "{text}");
     assert!(text.contains("src/core/audit.rs"), "{text}");
 }
@@ -249,7 +250,7 @@ fn a_line_that_a_later_edit_removed_is_not_quoted() {
         "/// Sink of events, in order.\n",
         "/// Sink of audit events.\n",
     );
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(
         text.contains("Sink of events, in order.") && !text.contains("Sink of audit events."),
         "{text}"
@@ -262,7 +263,7 @@ fn a_small_view_names_the_tasks_that_come_next() {
     let item = |n: u32| format!("- [{}] T{n:03} write part {n}", if n < 4 { "x" } else { " " });
     let list: Vec<String> = (1..30).map(item).collect();
     briefing.record_read(11, "tasks.md", &list.join("\n"));
-    let text = render(&briefing, &Extra::default(), 660);
+    let text = render(&briefing, &HostFacts::default(), 660);
     assert!(
         text.contains("tasks.md: of the items seen 3 ticked (T001–T003), 26 open (T004–T029)"),
         "{text}"
@@ -284,7 +285,7 @@ fn a_running_call_is_named_once() {
         ..RunningCall::default()
     };
     briefing.record_call(running, None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert_eq!(text.matches("cargo bench").count(), 1, "{text}");
 }
 
@@ -297,8 +298,8 @@ fn below_a_summary_a_view_does_not_repeat_it() {
     briefing.hold_words(2, &format!("{known}\n{new}\n"));
     briefing.begin_turn(3, "go on", None);
     let shown = |above| {
-        let extra = Extra { above, ..Extra::default() };
-        let text = render(&briefing, &extra, 90);
+        let host = HostFacts { above, ..HostFacts::default() };
+        let text = render(&briefing, &host, 90);
         (text.contains("allocated a string"), text.contains("sorted slice"))
     };
     assert_eq!(shown("The lexer allocated a string for each token of the source."), (false, true));
@@ -313,7 +314,7 @@ fn lines_about_the_focus_are_chosen_first() {
     let parser = "- The parser keeps its table of operators in a sorted slice.";
     briefing.hold_words(2, &format!("{lexer}\n{parser}\n"));
     briefing.begin_turn(3, "go on with the lexer", None);
-    let view = |focus| render(&briefing, &Extra { focus, ..Extra::default() }, 90);
+    let view = |focus| render(&briefing, &HostFacts { focus, ..HostFacts::default() }, 90);
     let shown = |focus| (view(focus).contains("allocated"), view(focus).contains("sorted slice"));
     assert_eq!(shown(""), (false, true), "{}", view(""));
     let focus = "a string allocated for each token";
@@ -327,7 +328,7 @@ fn a_patch_that_did_not_apply_is_shown_until_its_file_is_edited() {
     let mut briefing = thread();
     let printed = "apply_patch verification failed: Failed to find expected lines in src/lib.rs";
     briefing.record_patch((11, "c1"), &["src/lib.rs".to_owned()], CommandOutcome::Refused, printed);
-    let text = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let text = |briefing: &Briefing| render(briefing, &HostFacts::default(), 2_000);
     let failed = "#11 edit src/lib.rs → refused: apply_patch verification failed";
     assert!(text(&briefing).contains(failed), "{}", text(&briefing));
     briefing.record_patch((14, "c2"), &["src/lib.rs".to_owned()], CommandOutcome::Unknown, "");
@@ -340,7 +341,7 @@ fn the_sentence_before_a_list_is_a_heading_with_its_end() {
     let mut briefing = thread();
     briefing
         .hold_words(11, &format!("{lead} settings.local.json:\n- the remote of the checkpoints\n"));
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains(&format!("{lead} settings.local.json:")), "{text}");
 }
 
@@ -353,10 +354,10 @@ fn a_growing_document_is_shown_by_its_outline() {
         edits(&mut briefing, 11 + story, "epics.md", &added, "");
     }
     let file = ChangedFile { path: "epics.md".to_owned(), words: "edited 11x".to_owned() };
-    let extra = Extra { files: vec![file], ..Extra::default() };
-    let text = render(&briefing, &extra, 4_000);
+    let host = HostFacts { files: vec![file], ..HostFacts::default() };
+    let text = render(&briefing, &host, 4_000);
     assert!(text.contains("; adds Story 1: Export in form 1, Story 2:"), "{text}");
-    let small = render(&briefing, &extra, 2_000);
+    let small = render(&briefing, &host, 2_000);
     assert!(small.contains("; adds …, Story 9:") && small.contains("Story 11: Export"), "{small}");
 }
 
@@ -370,7 +371,7 @@ fn another_agents_report_is_marked_and_answers_nothing() {
         None,
     );
     briefing.begin_turn(13, "yes", None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("turn 2, another agent (#12):\n The parser has two tables."), "{text}");
     assert!(
         text.contains("yes (in answer to: The lexer is done. Shall I write the parser?)\n"),
@@ -384,11 +385,11 @@ fn the_closing_question_of_the_agent_is_open() {
     let mut briefing = thread();
     briefing.hold_words(11, "Moved the sink.\n\n- Which one goes next: the reader or the writer?");
     briefing.end_turn(false, None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     let asked = "asked the person at the end: Which one goes next: the reader or the writer?";
     assert!(text.contains(asked) && text.matches("Which one").count() == 1, "{text}");
     briefing.begin_turn(12, "The reader.", None);
-    assert!(!render(&briefing, &Extra::default(), 2_000).contains("asked the person"));
+    assert!(!render(&briefing, &HostFacts::default(), 2_000).contains("asked the person"));
 }
 
 #[test]
@@ -399,9 +400,9 @@ fn a_cut_in_a_long_request_is_marked() {
     briefing.begin_turn(1, &request, None);
     briefing.hold_words(2, "Done.");
     briefing.begin_turn(3, "Go on with the printer.", None);
-    let whole = render(&briefing, &Extra::default(), 4_000);
+    let whole = render(&briefing, &HostFacts::default(), 4_000);
     assert!(whole.contains("of kind 49 only.") && !whole.contains("[…]"), "{whole}");
-    let text = render(&briefing, &Extra::default(), 300);
+    let text = render(&briefing, &HostFacts::default(), 300);
     assert!(text.contains("#1 Part 10 of") && text.contains("  […]\n"), "{text}");
 }
 
@@ -412,7 +413,7 @@ fn lines_without_a_heading_are_not_below_the_heading_of_others() {
     let report = "## Removed\n- `old.rs`, which nothing used\n\n## Kept\n- `new.rs`, as it was\n";
     briefing.hold_words(2, report);
     briefing.hold_words(3, "All **tests** passed after it.");
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("`new.rs`, as it was\n (also:)\n All tests passed"), "{text}");
 }
 
@@ -436,7 +437,7 @@ fn command_output_and_the_lines_of_an_unanswered_patch_are_shown() {
         },
         None,
     );
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(
         text.contains("\n#11 python3 --version → Python 3.9.6\n#12 site.py:\n import sys"),
         "{text}"
@@ -450,7 +451,7 @@ fn a_list_that_a_command_changed_is_marked_and_fixes_no_line() {
     let mut briefing = thread();
     briefing.record_read(11, "tasks.md", "- [ ] T1 write it\n- [x] T2 read it\n");
     briefing.tasks.outdate(12, "tasks.md");
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     let line =
         "tasks.md: of the items seen 1 ticked (T2), 1 open (T1); a command changed the file since";
     assert!(text.contains(line), "{text}");
@@ -478,18 +479,18 @@ fn a_failure_of_an_earlier_turn_is_shown_until_its_program_succeeds() {
     fail(&mut briefing, 12, "gh auth status", "gh", 1);
     fail(&mut briefing, 13, "git push -u origin main", "git", 1);
     fail(&mut briefing, 14, "unzip a.zip && ./b.sh", "unzip", 2);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("#11 python") && text.contains("#12 gh auth"), "{text}");
     assert!(text.contains("pushes that worked; changed files"), "{text}");
     briefing.begin_turn(20, "And now the docs.", None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     let since = "error: no such file; no later run that worked was seen";
     assert!(text.contains("#11 python") && text.matches(since).count() == 3, "{text}");
     assert!(text.contains("#14 unzip a.zip && ./b.sh → exit 2: error: no such file\n"), "{text}");
     fail(&mut briefing, 21, "gh pr list", "gh", 0);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("#11 python") && !text.contains("#12 gh auth"), "{text}");
     fail(&mut briefing, 22, "git status", "git", 0);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("#13 git push"), "another subcommand of git proves nothing: {text}");
 }

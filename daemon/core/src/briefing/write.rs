@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::collect::THOUGHT;
-use super::extra::Extra;
+use super::host_facts::HostFacts;
 use super::kinds::{EvidenceKind, RULES};
 use super::select::Quote;
 use super::spot::Shape;
@@ -13,7 +13,7 @@ use crate::{quote, text};
 
 /// Appends the chosen lines by section. Added lines follow their file's line if that was chosen; changed
 /// files without a line are named within `bytes`.
-pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>, bytes: usize) {
+pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, host: &HostFacts<'_>, bytes: usize) {
     let lines = in_order(chosen);
     let of_kind = |kind| lines.iter().copied().filter(move |line| line.kind == kind);
     let files: FxHashSet<&str> = of_kind(EvidenceKind::File).map(|line| &*line.group).collect();
@@ -49,16 +49,16 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>
             out.push_str(LEFT_OUT);
         }
         if rule.kind == EvidenceKind::File && !files.is_empty() {
-            name_others(out, extra, &files, bytes);
+            name_others(out, host, &files, bytes);
         }
     }
 }
 
 /// `also created: src/a.rs, src/b.rs`: newest first, one line per kind of change.
-fn name_others(out: &mut String, extra: &Extra<'_>, shown: &FxHashSet<&str>, mut room: usize) {
+fn name_others(out: &mut String, host: &HostFacts<'_>, shown: &FxHashSet<&str>, mut room: usize) {
     let mut named: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
-    let others = extra.files.iter().map(|file| (quote::line(&file.path), &file.words));
-    let others = others.filter(|(path, _)| !shown.contains(&**path) && !extra.hides(path, None));
+    let others = host.files.iter().map(|file| (quote::line(&file.path), &file.words));
+    let others = others.filter(|(path, _)| !shown.contains(&**path) && !host.hides(path, None));
     for (path, words) in others {
         let word = words.split([' ', ',']).next().unwrap_or_default();
         if path.len() + 2 > room {

@@ -112,7 +112,7 @@ pub fn render_below(
         .into_iter()
         .chain(lines::facts_valid(inputs, caps))
         .chain(lines::decisions(inputs, caps));
-    let extra = briefing::Extra {
+    let host = briefing::HostFacts {
         header,
         above,
         focus: inputs.focus,
@@ -125,7 +125,7 @@ pub fn render_below(
         outdated: lines::outdated(inputs),
         choices: Some(choices),
     };
-    let rendered = briefing::render(&inputs.state.briefing, &extra, max_tokens);
+    let rendered = briefing::render(&inputs.state.briefing, &host, max_tokens);
     Rendered { pins_incomplete: pinned.incomplete, ..rendered }
 }
 

@@ -31,7 +31,7 @@ impl Builder<'_> {
 
     pub(super) fn files(&mut self) {
         let now = self.briefing.turn();
-        for (order, file) in (0..).zip(&self.extra.files) {
+        for (order, file) in (0..).zip(&self.host.files) {
             let mut text = format!("{} ({}", file.path, self.file_words(&file.words));
             let (mut age, mut strength) = (2, 100);
             if let Some(effect) = self.briefing.effects.of(&file.path) {

@@ -61,7 +61,7 @@ impl<'a> Builder<'a> {
             // GIT has most of what matters later.
             let is_besides_git = output.what.contains("git ") && !is_newest(output);
             let percent = if is_besides_git { percent * 2 / 5 } else { percent };
-            let mark = if self.extra.outdated.contains(&output.what) { OUTDATED } else { "" };
+            let mark = if self.host.outdated.contains(&output.what) { OUTDATED } else { "" };
             let name = format!("#{} {}{mark}", output.seq, output.what);
             let is_one_line = !output.text.trim().contains('\n') && output.what.contains(' ');
             let most = if is_one_line { ANSWER_LINE_BYTES } else { ANSWER_BYTES };

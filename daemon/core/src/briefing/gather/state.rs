@@ -371,7 +371,7 @@ impl<'a> Builder<'a> {
             None if newest.is_some_and(is_unchecked) => "; no check seen since the last edit",
             _ => "",
         };
-        let files = self.extra.files.len();
+        let files = self.host.files.len();
         let others = match (census.agents, census.programs) {
             (true, true) => " (those of other agents and of scripts not among them)",
             (true, false) => " (those of other agents not among them)",

@@ -14,7 +14,7 @@ fn short_answers_are_quoted_with_what_they_answer_and_old_ones_are_weak() {
             &format!("Part {turn} is done.\n\nShall I write part {}?", turn + 1),
         );
     }
-    let text = render(&briefing, &Extra::default(), 400);
+    let text = render(&briefing, &HostFacts::default(), 400);
     assert!(text.contains("Keep the old names in the lexer."), "{text}");
     assert!(text.contains("#76 ok (in answer to: Shall I write part 38?)"), "{text}");
     assert!(!text.lines().any(|line| line == "#4 ok"), "{text}");
@@ -33,7 +33,7 @@ fn the_same_answer_to_the_same_question_is_shown_once() {
         briefing.hold_words(turn * 2 + 1, "L'étape est faite.\n\nValides-tu ces choix ?");
     }
     briefing.begin_turn(20, "Rename the lexer.", None);
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(
         text.contains("\n#16 Oui, as 6x before (in answer to: Valides-tu ces choix ?)"),
         "{text}"
@@ -56,7 +56,7 @@ fn menu(answer: &str, turns_after: u64) -> String {
         briefing.begin_turn(10 + turn * 2, &format!("Write part {turn} of it."), None);
         briefing.hold_words(11 + turn * 2, &format!("Part {turn} is written."));
     }
-    render(&briefing, &Extra::default(), 4_000)
+    render(&briefing, &HostFacts::default(), 4_000)
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_longer_answer_is_shown_with_the_option_it_picks_and_no_other() {
     briefing.begin_turn(3, "Do #2, and leave the other segments alone for the moment.", None);
     briefing.hold_words(4, "The battery is teal now.");
     briefing.begin_turn(5, "Now rework the transient prompt.", None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("moment. (in answer to: 2. Use a teal one.)"), "{text}");
     assert!(!text.contains("(#3 in answer to") && !text.contains("after: 1. Drop"), "{text}");
 }
@@ -107,8 +107,8 @@ fn what_the_last_report_offers_is_shown_also_after_the_answer() {
         for turn in 0..turns {
             briefing.begin_turn(22 + turn, "Both of them follow the first document only.", None);
         }
-        let extra = Extra::default();
-        let (quotes, _) = gather::gather(&briefing, &extra, 4_000);
+        let host = HostFacts::default();
+        let (quotes, _) = gather::gather(&briefing, &host, 4_000);
         let of_report = quotes.iter().filter(|it| it.kind == kinds::EvidenceKind::Report);
         let fixed: Vec<&str> = of_report.filter(|it| it.is_fixed).map(|it| &*it.text).collect();
         assert_eq!(fixed, expected, "{report}");
@@ -132,8 +132,8 @@ fn an_answer_to_a_question_that_was_not_meant_is_weak() {
         }
         briefing.hold_words(4, "It has two modes, quick and strict.");
         briefing.begin_turn(5, typed, None);
-        let extra = Extra::default();
-        let (quotes, _) = gather::gather(&briefing, &extra, 4_000);
+        let host = HostFacts::default();
+        let (quotes, _) = gather::gather(&briefing, &host, 4_000);
         let weight = |words: &str| quotes.iter().find(|it| it.text.contains(words)).unwrap().weight;
         let (report, document) = (weight("It has two modes"), weight("The quick mode"));
         assert_eq!(

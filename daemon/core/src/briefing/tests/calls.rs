@@ -19,7 +19,7 @@ fn an_agent_that_waits_for_a_command_has_not_ended_its_turn() {
     for action in [Action::Poll, Action::Ours, Action::Plan(Vec::new())] {
         let mut briefing = thread();
         briefing.hold_words(20, "Still running. I'll keep waiting.");
-        let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+        let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
         assert!(rendered(&briefing).contains("the agent spoke last"), "{}", rendered(&briefing));
         let called = NewCall { action, ..command("sleep 9") };
         briefing.step(None, At { seq: 21, ms: 0 }, &Step::Called(called));
@@ -40,7 +40,7 @@ fn a_prompt_that_a_script_hands_on_is_work_of_another_agent() {
         let mut briefing = thread();
         let script = format!("cat > \"$prompt\" <<'EOF'\n{prompt}EOF\n{after}");
         briefing.step(None, At { seq: 20, ms: 0 }, &Step::Called(command(&script)));
-        let text = render(&briefing, &Extra::default(), 4_000);
+        let text = render(&briefing, &HostFacts::default(), 4_000);
         assert_eq!(text.contains("those of other agents not among them"), is_of_others, "{text}");
     }
 }
@@ -67,7 +67,7 @@ fn a_command_that_works_only_outside_the_sandbox_says_so() {
             };
             briefing.record_command(run, None);
         }
-        let text = render(&briefing, &Extra::default(), 4_000);
+        let text = render(&briefing, &HostFacts::default(), 4_000);
         let failure = format!("#20 gh pr list → exit 1: error connecting to github.com{expected}");
         assert!(text.contains(&failure), "{failure}: {text}");
     }
@@ -82,7 +82,7 @@ fn a_fix_by_options_of_git_shows_them() {
             ran("git", (seq, script), code, if code == 0 { "" } else { "Author identity unknown" });
         briefing.record_command(run, None);
     }
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(text.contains(&format!("; then worked: {identity}")), "{text}");
 }
 
@@ -107,7 +107,7 @@ fn an_earlier_failure_that_needed_another_command_outweighs_those_that_worked_la
     briefing.hold_words(60, "All parts are deployed.");
     briefing.end_turn(false, None);
     briefing.begin_turn(61, "Deploy the rest.", None);
-    let text = render(&briefing, &Extra::default(), 250);
+    let text = render(&briefing, &HostFacts::default(), 250);
     assert!(text.contains(&format!("; then worked: {identity}")), "{text}");
 }
 
@@ -147,8 +147,8 @@ fn the_branch_is_named_and_the_oldest_commits_of_a_log_are_not() {
         briefing.record_command(ran("git", (seq, script), 0, printed), None);
     }
     let ran = [format!("{switch} (exit 0)")];
-    let extra = Extra { ran: ran.to_vec(), ..Extra::default() };
-    let text = render(&briefing, &extra, 1_000);
+    let host = HostFacts { ran: ran.to_vec(), ..HostFacts::default() };
+    let text = render(&briefing, &host, 1_000);
     assert!(text.contains("\nOn branch fix/lexer-strings\n"), "{text}");
     assert!(text.contains("aaaaaa0 fix") && text.contains("aaaaaa2 fix"), "{text}");
     assert!(!text.contains("aaaaaa7 fix"), "{text}");
@@ -159,10 +159,10 @@ fn a_status_of_an_earlier_turn_says_when_it_was_printed() {
     let mut briefing = thread();
     let turn = briefing.turn();
     briefing.record_command(ran("git", (20, "git status --short"), 0, " M src/a.rs\n"), None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("uncommitted at the last look: src/a.rs"), "{text}");
     briefing.begin_turn(21, "Rename the lexer.", None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     let looked = format!("uncommitted at the last look (turn {turn}): src/a.rs");
     assert!(text.contains(&looked), "{text}");
 }

@@ -8,7 +8,7 @@ fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
 fn a_refused_edit_is_shown_until_its_file_is_edited() {
     let mut briefing = thread();
     patch_of_docs(&mut briefing, 12, "## Sample\n## Examples\n### Lexer\n");
-    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
     let words = "#12 was refused; it would have added to docs.md: ## Examples ### Lexer";
     assert!(rendered(&briefing).contains(words), "{}", rendered(&briefing));
     edits(&mut briefing, 13, "other.md", "One more line here.\n", "");
@@ -28,7 +28,7 @@ fn a_small_edit_is_shown_with_what_it_replaced_until_edited_again() {
         "- Pages hold 10 items each\n",
     );
     edits(&mut briefing, 13, "PLAN.md", "", "- Nobody may sort the pages\n");
-    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
     let text = rendered(&briefing);
     assert!(text.contains("- Pages hold 20 items each (was: Pages hold 10 items each)"), "{text}");
     assert!(text.contains("removed: - Nobody may sort the pages"), "{text}");
@@ -71,7 +71,7 @@ fn output_of_a_running_command_and_empty_search_results_are_shown() {
     };
     briefing.take_running("b");
     briefing.record_command(run, None);
-    let text = render(&briefing, &Extra::default(), 2_000);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
     let state = "running at the last look: #20 git commit -m lexer; printed so far: Running checks";
     assert!(text.contains(state), "{text}");
     assert!(text.contains("git diff PLAN.md → exit 0, printed nothing"), "{text}");
@@ -83,10 +83,10 @@ fn changed_files_without_a_line_are_named() {
     briefing.begin_turn(1, "Plant the trees.", None);
     let file =
         |n: u32| ChangedFile { path: format!("garden/bed_{n}.rs"), words: "edited 2x".to_owned() };
-    let extra = || Extra { files: (0..500).map(file).collect(), ..Extra::default() };
-    let text = render(&briefing, &extra(), 4_000);
+    let host = || HostFacts { files: (0..500).map(file).collect(), ..HostFacts::default() };
+    let text = render(&briefing, &host(), 4_000);
     assert!(text.contains("\nalso edited: garden/bed_"), "{text}");
-    assert!(!render(&briefing, &extra(), 2_000).contains("\nalso "), "a small view has no room");
+    assert!(!render(&briefing, &host(), 2_000).contains("\nalso "), "a small view has no room");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn lines_of_each_edited_file_come_before_what_was_read() {
         let added = format!("- Each story of the {name} names a suite that fails first.\n");
         edits(&mut briefing, seq, &format!("templates/{name}.md"), &added, "");
     }
-    let text = render(&briefing, &Extra::default(), 500);
+    let text = render(&briefing, &HostFacts::default(), 500);
     for name in ["spec", "tasks", "plan"] {
         assert!(text.contains(&format!("story of the {name} names")), "{text}");
     }
@@ -118,7 +118,7 @@ fn lines_that_several_edits_add_below_one_heading_stand_together() {
         briefing.record_edit(seq, &edit_of("notes.md", &rules, ""));
         briefing.record_edit(seq + 1, &edit_of("notes.md", &people, ""));
     }
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     let lines = text.lines().skip_while(|line| *line != "notes.md:").skip(1).take(6);
     let expected = [
         " Rules:",
@@ -175,7 +175,7 @@ fn edits_after_the_newest_commit_and_the_last_check_are_named() {
             let program = script.split(' ').next().unwrap();
             briefing.record_command(ran(program, (seq, script), 0, printed), None);
         }
-        let text = render(&briefing, &Extra::default(), 4_000);
+        let text = render(&briefing, &HostFacts::default(), 4_000);
         let shown = format!("feat: the lexer (newest commit){commit_says}\n");
         assert!(text.contains(&shown), "{text}");
         assert_eq!(text.contains(unchecked), !census_says.is_empty(), "{text}");
@@ -191,7 +191,7 @@ fn a_removed_function_that_a_report_names_is_said_to_be_gone() {
     edits(&mut briefing, 22, "src/words.rs", "fn read_words(&self) {\n", removed);
     let words = "edited".to_owned();
     let files = vec![ChangedFile { path: "src/words.rs".to_owned(), words }];
-    let text = render(&briefing, &Extra { files, ..Extra::default() }, 4_000);
+    let text = render(&briefing, &HostFacts { files, ..HostFacts::default() }, 4_000);
     assert!(text.contains("; adds read_words; removes read_all_words)"), "{text}");
 }
 
@@ -201,11 +201,11 @@ fn code_is_quoted_with_its_asterisks() {
     briefing.begin_turn(1, "Pass the options on.", None);
     briefing.record_edit(2, &edit_of("src/a.py", "def parse(text, **options):\n", ""));
     briefing.record_edit(3, &edit_of("a.md", "- **Never** drop an option.\n", ""));
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(text.contains("def parse(text, **options):"), "{text}");
     assert!(text.contains("- Never drop an option."), "{text}");
     briefing.record_edit(4, &edit_of("src/a.py", "", "def parse(text, **options):\n"));
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(!text.contains("\n def parse(text, **options):"), "{text}");
 }
 
@@ -220,8 +220,8 @@ fn commits_of_others_give_way_to_what_the_thread_did() {
     ] {
         briefing.record_command(ran("git", (seq, command), 0, printed), None);
     }
-    let extra = Extra::default();
-    let (quotes, _) = gather::gather(&briefing, &extra, 4_000);
+    let host = HostFacts::default();
+    let (quotes, _) = gather::gather(&briefing, &host, 4_000);
     let weight = |part: &str| {
         let of = quotes.iter().filter(|quote| quote.kind == kinds::EvidenceKind::Git);
         of.filter(|quote| quote.text.contains(part)).map(|quote| quote.weight).fold(0.0, f64::max)

@@ -29,7 +29,7 @@ fn shown(report: &str, words: &[&str]) -> String {
     });
     let chosen = quotes.iter().filter(|quote| words.iter().any(|word| quote.text.contains(word)));
     let mut out = String::new();
-    write::write(&mut out, chosen.collect(), &Extra::default(), 0);
+    write::write(&mut out, chosen.collect(), &HostFacts::default(), 0);
     out.lines().skip(2).map(|line| format!("{}\n", line.trim())).collect()
 }
 
@@ -82,7 +82,7 @@ fn a_short_block_of_code_is_shown_whole_or_not_at_all() {
         let text = format!("# Export\n\n```sh\nexport LEXER_MODE=quick\n{code}```\n");
         briefing.record_read(20, "docs/export.md", &text);
         for tokens in [260, 320, 400, 800, 4_000] {
-            let text = render(&briefing, &Extra::default(), tokens);
+            let text = render(&briefing, &HostFacts::default(), tokens);
             let shown = text.matches("if kind ==").count();
             let is_complete = shown == lines && text.contains("LEXER_MODE");
             assert!(!is_whole || shown == 0 || is_complete, "{tokens}: {text}");
@@ -98,7 +98,7 @@ fn prompts_for_several_agents_are_told_apart() {
             format!("- Read the lexer of part {seq} first.\n- Then write what part {seq} lacks.");
         briefing.record_prompt(seq, "told another agent", &prompt, None);
     }
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     for seq in [20, 22] {
         let expected =
             format!(" told another agent (#{seq}):\n Read the lexer of part {seq} first.\n");

@@ -70,7 +70,7 @@ fn an_agents_report_in_its_wrapper_is_unescaped() {
     ] {
         let mut briefing = thread();
         briefing.record_agent_report(20, &report, None);
-        let text = render(&briefing, &Extra::default(), 4_000);
+        let text = render(&briefing, &HostFacts::default(), 4_000);
         assert!(text.contains(expected), "{text}");
     }
 }
@@ -92,8 +92,8 @@ fn the_orders_of_a_workflow_are_rules_until_its_next_step_is_read() {
     ] {
         briefing.record_read(seq, path, &step(path.rsplit('/').next().unwrap()));
     }
-    let extra = Extra::default();
-    let (quotes, _) = gather::gather(&briefing, &extra, 4_000);
+    let host = HostFacts::default();
+    let (quotes, _) = gather::gather(&briefing, &host, 4_000);
     let weight = |name: &str| {
         let of = |kind| quotes.iter().find(|it| it.kind == kind && it.text.contains(name));
         let weight = |kind| of(kind).map_or(0.0, |quote| quote.weight);
@@ -139,11 +139,11 @@ fn what_was_read_from_a_file_that_changed_since_is_marked() {
     );
     calls(&mut briefing, 22, "c9", "ls");
     let outdated = vec!["docs/lexer.md".to_owned(), "src/lexer.rs".to_owned()];
-    let marked = render(&briefing, &Extra { outdated, ..Extra::default() }, 4_000);
+    let marked = render(&briefing, &HostFacts { outdated, ..HostFacts::default() }, 4_000);
     for path in ["docs/lexer.md", "src/lexer.rs"] {
         assert!(marked.contains(&format!("{path} (changed on disk since)")), "{marked}");
     }
-    let text = render(&briefing, &Extra::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(text.contains("never allocate") && !text.contains("changed on disk"), "{text}");
 }
 
@@ -152,8 +152,8 @@ fn instructions_of_a_tool_count_until_the_agent_goes_on_from_them() {
     let mut briefing = thread();
     let path = "/home/u/.codex/plugins/commit/branch.md";
     let weight = |briefing: &Briefing| {
-        let extra = Extra::default();
-        let (quotes, _) = gather::gather(briefing, &extra, 4_000);
+        let host = HostFacts::default();
+        let (quotes, _) = gather::gather(briefing, &host, 4_000);
         quotes.iter().find(|it| it.text.contains("stale commits")).map_or(0.0, |it| it.weight)
     };
     calls(&mut briefing, 20, "c8", "cat branch.md");

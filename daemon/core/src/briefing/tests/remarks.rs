@@ -7,7 +7,7 @@ fn what_the_agent_said_before_its_last_call_stays_until_the_turn_ends() {
     briefing.hold_words(2, "The grammar is read. I'm writing only the page about strings.");
     calls(&mut briefing, 3, "a", "cat src/lexer.rs");
     calls(&mut briefing, 4, "b", "cat src/strings.rs");
-    let rendered = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 2_000);
     let text = rendered(&briefing);
     let said = "said last (#2): The grammar is read. I'm writing only the page about strings.";
     assert!(text.contains(said) && text.matches("I'm writing only").count() == 1, "{text}");
@@ -39,7 +39,7 @@ fn remarks_of_a_turn_that_a_later_report_may_cover_weigh_less_than_those_of_the_
     briefing.hold_words(90, "Both are read.");
     briefing.end_turn(false, None);
     works(&mut briefing, "Read the printer.", "printer");
-    let text = render(&briefing, &Extra::default(), 1_000);
+    let text = render(&briefing, &HostFacts::default(), 1_000);
     let count = |about: &str| text.matches(&format!("of the {about} keeps")).count();
     assert!(count("printer") > count("lexer"), "{text}");
 }
@@ -56,7 +56,7 @@ fn items_left_out_of_a_task_list_are_marked_and_stand_only_there() {
     };
     let list: String = (1..=90).map(item).collect();
     briefing.record_edit(2, &edit_of("tasks.md", &list, ""));
-    let text = render(&briefing, &Extra::default(), 1_500);
+    let text = render(&briefing, &HostFacts::default(), 1_500);
     let shown: Vec<&str> = text.lines().filter(|line| line.contains("write part")).collect();
     assert!(shown.len() < 90 && shown.iter().any(|line| line.ends_with("[…]")), "{text}");
     assert!(shown.iter().all(|line| line.starts_with("[ ] T0")), "{text}");

@@ -4,7 +4,7 @@ use crate::choice::Choices;
 
 /// What the host knows in addition to the transcript.
 #[derive(Default)]
-pub struct Extra<'a> {
+pub struct HostFacts<'a> {
     /// First line of the text.
     pub header: String,
     /// Text that precedes the view, which need not repeat it.
@@ -29,7 +29,7 @@ pub struct Extra<'a> {
     pub choices: Option<&'a Choices>,
 }
 
-impl Extra<'_> {
+impl HostFacts<'_> {
     pub(super) fn hides(&self, line: &str, seq: Option<u64>) -> bool {
         self.choices.is_some_and(|choices| choices.hides(line, seq))
     }

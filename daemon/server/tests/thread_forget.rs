@@ -68,7 +68,7 @@ async fn use_everywhere(client: &mut Client) {
 }
 
 /// The first file below `folder` that contains `word`.
-fn file_with(folder: &Path, word: &str) -> Option<String> {
+pub(crate) fn file_with(folder: &Path, word: &str) -> Option<String> {
     fs::read_dir(folder).unwrap().find_map(|entry| {
         let path = entry.unwrap().path();
         if path.is_dir() {

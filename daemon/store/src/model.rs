@@ -116,13 +116,13 @@ impl ModelTable {
         transaction.commit().await.map_err(classify)
     }
 
-    /// The number of erasures of threads so far. Each deletes all answers.
+    /// The number of erasures so far, of threads or from memory. Each deletes all answers.
     pub fn erasures(&self) -> u64 {
         self.0.pools().erased.count()
     }
 
     /// Caches the answer to a request whose text was gathered after `erasures`, and deletes the oldest beyond
-    /// [`ANSWERS_MAX`]. After another erasure nothing is stored: the answer may quote that thread.
+    /// [`ANSWERS_MAX`]. After another erasure nothing is stored: the answer may quote what is gone.
     pub async fn answer_put(
         &self,
         (digest, erasures): (&str, u64),

@@ -8,8 +8,9 @@
 //! where a client reads it after a gap.
 //!
 //! Seqs increase across restarts: the first is the start time in milliseconds × 1000, which a daemon that publishes fewer
-//! than a million events a second never reaches. So a client that resumes with a seq of an earlier daemon gets a `gap`,
-//! never wrong events. A crash loses only the ring.
+//! than a million events a second never reaches, unless the clock is set back between two daemons. A client that resumes
+//! with a seq of an earlier daemon gets a `gap`; only after such a clock, and if the seq is among this daemon's, it
+//! misses events unnoticed. A crash loses only the ring.
 //!
 //! When the daemon stops, every subscription ends with one `closing` event.
 
@@ -119,8 +120,10 @@ impl EventHub {
     /// A reader of `kinds` (of every kind if empty), from now on or from the event after `since_seq`.
     pub fn subscribe(&self, kinds: Vec<EventKind>, since_seq: Option<u64>) -> Subscriber {
         let next_seq = self.0.ring().next_seq;
-        // A future seq is a mistake of the client; the best answer is to start now.
-        let cursor = since_seq.map_or(next_seq, |seq| seq.saturating_add(1).min(next_seq));
+        // A seq of the future is an earlier daemon's, whose clock was ahead: like every other one of an earlier daemon, it
+        // is before all of this daemon's events.
+        let since_seq = since_seq.map(|seq| if seq < next_seq { seq } else { 0 });
+        let cursor = since_seq.map_or(next_seq, |seq| seq + 1);
         Subscriber {
             hub: self.0.clone(),
             changed: self.0.changed.subscribe(),

@@ -420,6 +420,14 @@ impl Ingest {
         done.await.unwrap_or(Err(SyncError::Stopping))
     }
 
+    /// Deletes what the threads that continue `thread_id` have of it. They are folded again soon, without it if nothing has
+    /// its lines by now.
+    pub async fn disown(&self, thread_id: &str) -> Result<(), SyncError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Request::Disown(thread_id.to_owned(), reply)).await?;
+        done.await.unwrap_or(Err(SyncError::Stopping))
+    }
+
     /// The listed transcripts of a thread.
     pub fn transcripts(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
         self.shared.catalogue.of_thread(thread_id)

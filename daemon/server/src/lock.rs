@@ -3,8 +3,8 @@
 //! # Theory of operation
 //! The lock is the kernel's (`flock`) on an open file, not the file's existence. It ends with its process, so a crash never
 //! leaves a lock. The file is never removed, since after an unlink two processes could lock different files. The holder's
-//! pid is written after the lock is taken, for the error message of the next process; a crash in between leaves a file
-//! without a pid, which only shortens that message.
+//! pid is written after the lock is taken, for the error message of the next process; a crash in between, or a full disk,
+//! leaves a file without a pid, which only shortens that message.
 //!
 //! A killed process may hold its lock for a moment longer: while the kernel tears it down, or in a forked child that has
 //! not called exec yet. So [`soon`] retries for [`PATIENCE`].
@@ -108,10 +108,12 @@ fn open(path: &Path) -> io::Result<File> {
     options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
+/// Replaces the pid of an earlier holder. A full disk has no room for a new one, but must not keep anyone from freeing some.
 fn write_pid(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
-    writeln!(file, "{}", std::process::id())
+    writeln!(file, "{}", std::process::id()).ok();
+    Ok(())
 }
 
 fn read_pid(file: &File) -> Option<u32> {
@@ -136,6 +138,17 @@ mod tests {
         }
         drop(first);
         Lock::take(&path).unwrap();
+    }
+
+    #[test]
+    fn a_lock_needs_no_room_for_its_pid() {
+        use rustix::fs::{MemfdFlags, SealFlags};
+        let file = rustix::fs::memfd_create("lock", MemfdFlags::ALLOW_SEALING).unwrap();
+        rustix::fs::fcntl_add_seals(&file, SealFlags::GROW).unwrap();
+        let mut file = File::from(file);
+        assert!(file.write_all(b"1").is_err());
+        write_pid(&mut file).unwrap();
+        assert_eq!(read_pid(&file), None);
     }
 
     #[tokio::test]

@@ -231,7 +231,7 @@ impl Models {
         self.ledger.today().await.map(drop)
     }
 
-    /// The erasures of threads so far; see [`Call::erasures`].
+    /// The erasures so far; see [`Call::erasures`].
     pub fn erasures(&self) -> u64 {
         self.ledger.erasures()
     }

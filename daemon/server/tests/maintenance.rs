@@ -4,12 +4,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use longhaul_daemon::clock::Clock;
+use longhaul_protocol::compaction::{Run, RunParams, Strategy};
 use longhaul_protocol::job::{Job, JobGet, JobGetResult, JobParams, Retry, Why, WhyResult};
 use longhaul_protocol::thread::{Search, SearchHit, SearchParams};
 use longhaul_protocol::{ErrorKind, memory};
 
+use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, message, of_items, of_thread, soon};
+use crate::support::{Client, Daemon, eventually, message, of_items, of_thread, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000c1";
 const DAY_MS: i64 = 86_400_000;
@@ -108,6 +110,30 @@ async fn the_items_of_a_waiting_compaction_are_not_pruned() {
     let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     run_after(&mut client, &format!("compact/{id}"), 0).await;
     assert_eq!(client.compaction(&id).await.run.compaction_id, id);
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn the_items_of_a_running_compaction_are_not_pruned() {
+    let held = Answer::Held(Box::new(Answer::says("The fetcher in src/fetch.rs retries.")));
+    let provider = Provider::start(vec![held]).await;
+    let (daemon, mut client) = daemon_with(&provider.config("")).await;
+    let text = |n: u32| message("assistant", &format!("Round {n} of src/fetch.rs."));
+    let items: Vec<_> = (0..60).map(text).collect();
+    let mut other = daemon.connect().await;
+    let params = RunParams { strategy: Some(Strategy::Summary), ..of_items(items.clone()) };
+    let running = tokio::spawn(async move { other.call::<Run>(params).await.unwrap() });
+    eventually("the model is asked", || !provider.requests().is_empty()).await;
+    let first = run_after(&mut client, "prune/", 0).await;
+    // Long after the real time of the writes.
+    daemon.clock.set_wall_ms(4_000_000_000_000);
+    retry(&mut client, "prune/").await;
+    let second = run_after(&mut client, "prune/", first.epoch).await;
+    provider.release();
+    let run = running.await.unwrap();
+    retry(&mut client, "prune/").await;
+    run_after(&mut client, "prune/", second.epoch).await;
+    assert_eq!(client.undo(&run.compaction_id).await.history.into_bytes(), items);
     daemon.stopped().await;
 }
 

@@ -243,6 +243,26 @@ async fn forgotten_memory_is_erased_when_the_call_is_answered() {
 }
 
 #[tokio::test]
+async fn an_entry_is_forgotten_by_the_id_at_the_end_of_its_line_and_an_unknown_one_is_refused() {
+    let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
+    run_all(&mut client).await;
+    let root = list(&mut client).await.root;
+    let memory = || std::fs::read_to_string(Path::new(&root).join("MEMORY.md")).unwrap();
+    let of = |id: &str| ForgetParams { entry_id: Some(id.into()), ..Default::default() };
+    let before = memory();
+    let unknown = client.call::<Forget>(of("nope")).await.unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::InvalidParams);
+    assert_eq!(memory(), before);
+
+    let id = before.lines().find_map(|line| line.strip_prefix("- ")?.split_once("; id ")).unwrap();
+    let id = id.1.split([']', ';']).next().unwrap();
+    assert_eq!(ask::<Forget>(&mut client, of(id)).await.removed, 1, "{id}");
+    assert!(!memory().contains(id), "{}", memory());
+    assert_eq!(ask::<Forget>(&mut client, of(id)).await.removed, 0, "to finish an earlier call");
+    daemon.stopped().await;
+}
+
+#[tokio::test]
 async fn secrets_reach_no_file_and_no_table() {
     let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
     run_all(&mut client).await;

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Process, eventually, field, soon, text_at};
+use crate::thread_forget::file_with;
 
 const FIRST: &str = "019cadd3-0000-7000-8000-0000000000c1";
 const SECOND: &str = "019cadd3-0000-7000-8000-0000000000c2";
@@ -312,6 +313,32 @@ async fn forgetting_does_not_wait_for_the_worker_and_stops_it() {
     eventually("the question is dropped", || provider.hanging() == 0).await;
     assert!(!rig.memory().await.contains("nextest"));
     assert_eq!(rig.agent().await.outcome, "overtaken");
+}
+
+/// Only models said the word: in an account, in a step, and in files that were refused with a quotation.
+#[tokio::test]
+async fn forgetting_deletes_what_models_said_and_the_reason_of_a_refusal() {
+    const WORD: &str = "zirconia";
+    fn told(_: &Value) -> Answer {
+        let words = json!({ "rollout_summary": format!("# The {WORD} parser"), "rollout_slug": "fix",
+            "raw_memory": format!("- the {WORD} passes"), "outcome": "success", "learnings": [] });
+        Answer::says(&words.to_string())
+    }
+    fn invent(body: &Value) -> Answer {
+        let line = fix_line(body);
+        let words = format!("The {WORD} is Kafka on port 9092");
+        step(&[call("replace", "MEMORY.md", words_of(&line), &words)])
+    }
+    let script = vec![Answer::To(told), read(), Answer::To(invent), done()];
+    let mut rig = Rig::start(script, "").await;
+    rig.run().await;
+    let agent = rig.agent().await;
+    assert!(agent.outcome == "result_refused" && agent.detail.contains(WORD), "{agent:?}");
+    let state = rig.home.path().join(".local/state/longhaul");
+    assert!(file_with(&state, WORD).is_some());
+    let forget = ForgetParams { thread_id: Some(FIRST.into()), ..Default::default() };
+    assert_eq!(rig.ask::<Forget>(forget).await.removed, 1);
+    assert_eq!(file_with(&state, WORD), None);
 }
 
 #[tokio::test]

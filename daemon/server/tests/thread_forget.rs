@@ -5,7 +5,7 @@ use std::path::Path;
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::WireError;
-use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams};
+use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, View, ViewParams};
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
 use longhaul_protocol::message_history::{Append, AppendParams, Lookup, LookupParams};
 use longhaul_protocol::thread::{
@@ -17,6 +17,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use crate::archive::{OTHER, THREAD, archived, listed, long, restore, says};
 use crate::memory::run_all;
 use crate::support::provider::{Answer, Provider};
+use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, eventually, message, of_thread, pause, soon};
 use crate::threads::{addition, append, close, open};
 
@@ -30,6 +31,11 @@ async fn forget(client: &mut Client, thread_id: &str) -> Result<ThreadForgetResu
 async fn hits(client: &mut Client, word: &str) -> usize {
     let params = SearchParams { query: word.into(), ..Default::default() };
     client.call::<Search>(params).await.unwrap().hits.len()
+}
+
+async fn view(client: &mut Client, thread_id: &str) -> String {
+    let params = ViewParams { thread_id: thread_id.into(), ..Default::default() };
+    client.call::<View>(params).await.unwrap().text.0
 }
 
 /// Gives the thread something in every place that has text.
@@ -62,7 +68,7 @@ async fn use_everywhere(client: &mut Client) {
 }
 
 /// The first file below `folder` that contains `word`.
-fn file_with(folder: &Path, word: &str) -> Option<String> {
+pub(crate) fn file_with(folder: &Path, word: &str) -> Option<String> {
     fs::read_dir(folder).unwrap().find_map(|entry| {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -129,6 +135,37 @@ async fn nothing_of_a_forgotten_thread_is_left() {
     // An index may store a word without the letters that it shares with the one before. Deleted items are still in its bytes.
     assert_eq!(file_with(&state, &WORD[1..]), None);
     assert!(file_with(&state, "ompressor").is_some());
+}
+
+/// The fork's own fold began with the thread's.
+#[tokio::test]
+async fn nothing_of_a_forgotten_thread_is_left_in_threads_that_continue_it() {
+    const HEIR: &str = "019e0000-0000-7000-8000-00000000f00d";
+    let home = tempfile::tempdir().unwrap();
+    let base = long(THREAD, WORD, 12);
+    let mut fork = Rollout::forked(OTHER, &base, 20);
+    fork.message("user", "Go another way.");
+    let mut heir = Rollout::forked(HEIR, &fork, 2);
+    heir.message("user", "Turn left.");
+    let path = base.write(home.path());
+    let _fork = fork.write(home.path());
+    let gone = heir.write(home.path());
+    let state = home.path().join(".local/state/longhaul");
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    for thread in [THREAD, OTHER, HEIR] {
+        client.sync(thread).await;
+        assert!(view(&mut client, thread).await.contains(WORD), "{thread}");
+    }
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    fs::remove_file(&gone).unwrap();
+    forget(&mut client, THREAD).await.unwrap();
+    for (thread, own) in [(OTHER, "Go another way."), (HEIR, "Turn left.")] {
+        let view = view(&mut client, thread).await;
+        assert!(view.contains(own) && !view.contains(WORD), "{thread}: {view}");
+    }
+    let _home = daemon.stopped().await;
+    assert_eq!(file_with(&state, &WORD[1..]), None);
 }
 
 #[tokio::test]

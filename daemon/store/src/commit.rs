@@ -104,7 +104,33 @@ impl ProjectionWriter {
         thread::choose(&mut transaction, threads).await.map_err(classify)?;
         transaction.commit().await.map_err(classify)
     }
+
+    /// Deletes the saved folds of the transcripts that continue a thread, or continue one that does: they began with its
+    /// fold. Returns their paths; they must be read from their starts.
+    pub async fn disown(&self, thread_id: &str) -> Result<Vec<String>, StoreError> {
+        let pools = self.0.pools();
+        let classify = |error| pools.classify(error);
+        let mut transaction = pools.begin().await?;
+        let paths: Vec<(String,)> = sqlx::query_as(
+            "WITH RECURSIVE fork AS MATERIALIZED (SELECT file_id, thread_id, CASE WHEN json_valid(head) \
+             THEN json_extract(head, '$.history_base.thread_id') END AS base FROM source_file), \
+             heir (thread_id) AS (SELECT ?1 UNION SELECT fork.thread_id FROM heir JOIN fork \
+             ON fork.base = heir.thread_id WHERE fork.thread_id IS NOT NULL) \
+             UPDATE source_file SET fold_version = 0, fold = ?2 WHERE file_id IN \
+             (SELECT fork.file_id FROM fork JOIN heir ON fork.base = heir.thread_id) RETURNING path",
+        )
+        .bind(thread_id)
+        .bind(NO_FOLD)
+        .fetch_all(&mut *transaction)
+        .await
+        .map_err(classify)?;
+        transaction.commit().await.map_err(classify)?;
+        Ok(paths.into_iter().map(|(path,)| path).collect())
+    }
 }
+
+/// A saved fold that no version wrote.
+const NO_FOLD: &[u8] = &[0];
 
 async fn write(
     connection: &mut SqliteConnection,

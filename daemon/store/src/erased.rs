@@ -15,14 +15,14 @@ pub(crate) struct Erased(Arc<Mutex<ErasedThreads>>);
 #[derive(Debug, Default)]
 struct ErasedThreads {
     ids: VecDeque<String>,
-    /// Number of erasures.
+    /// Number of erasures, of threads or from memory.
     count: u64,
 }
 
 impl Erased {
     pub(crate) fn add(&self, thread_id: &str) {
+        self.note();
         let mut erased = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        erased.count += 1;
         if erased.ids.iter().any(|known| known == thread_id) {
             return;
         }
@@ -30,6 +30,11 @@ impl Erased {
             erased.ids.pop_front();
         }
         erased.ids.push_back(thread_id.to_owned());
+    }
+
+    /// Counts an erasure.
+    pub(crate) fn note(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).count += 1;
     }
 
     /// The number of erasures so far.

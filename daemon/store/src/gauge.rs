@@ -23,7 +23,8 @@ impl GaugeTable {
         Ok(row.map(|(body,)| body))
     }
 
-    /// Replaces a thread's report.
+    /// Replaces a thread's report, and deletes the oldest beyond [`GAUGES_MAX`]: those of the future, from when the clock was
+    /// ahead, before all others.
     pub async fn set(&self, thread_id: &str, at_ms: i64, body: &str) -> Result<(), StoreError> {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
@@ -41,9 +42,10 @@ impl GaugeTable {
         .map_err(classify)?;
         sqlx::query(
             "DELETE FROM agent_gauge WHERE thread_id IN (SELECT thread_id FROM agent_gauge \
-             ORDER BY at_ms DESC, thread_id LIMIT -1 OFFSET ?1)",
+             ORDER BY at_ms > ?2, at_ms DESC, thread_id LIMIT -1 OFFSET ?1)",
         )
         .bind(GAUGES_MAX)
+        .bind(at_ms)
         .execute(&mut *transaction)
         .await
         .map_err(classify)?;

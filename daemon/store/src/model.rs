@@ -7,7 +7,8 @@ use crate::row::get;
 /// Maximum cached answers; the oldest are deleted first. They only need to outlive the job that asked.
 pub const ANSWERS_MAX: u32 = 64;
 
-pub const USAGE_DAYS_MAX: i64 = 400;
+/// Maximum days with usage that are kept; the earliest are deleted first.
+pub const USAGE_DAYS_MAX: u32 = 400;
 
 /// Usage for one purpose with one model in one UTC day. As an argument, the amount to add; may be negative
 /// to correct an earlier one.
@@ -35,7 +36,8 @@ pub struct UsageRow {
 pub struct ModelTable(pub(crate) Connections);
 
 impl ModelTable {
-    /// Adds usage and deletes days older than [`USAGE_DAYS_MAX`].
+    /// Adds usage, and deletes the earliest other days beyond [`USAGE_DAYS_MAX`]. None is deleted for its date: the clock may
+    /// have been set ahead.
     pub async fn usage_add(&self, added: &UsageRow) -> Result<(), StoreError> {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
@@ -58,11 +60,15 @@ impl ModelTable {
         .execute(&mut *transaction)
         .await
         .map_err(classify)?;
-        sqlx::query("DELETE FROM model_usage WHERE day < ?1")
-            .bind(added.day - USAGE_DAYS_MAX)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
+        sqlx::query(
+            "DELETE FROM model_usage WHERE day <> ?1 AND day <= \
+             (SELECT DISTINCT day FROM model_usage ORDER BY day DESC LIMIT 1 OFFSET ?2)",
+        )
+        .bind(added.day)
+        .bind(USAGE_DAYS_MAX)
+        .execute(&mut *transaction)
+        .await
+        .map_err(classify)?;
         transaction.commit().await.map_err(classify)
     }
 
@@ -116,13 +122,13 @@ impl ModelTable {
         transaction.commit().await.map_err(classify)
     }
 
-    /// The number of erasures of threads so far. Each deletes all answers.
+    /// The number of erasures so far, of threads or from memory. Each deletes all answers.
     pub fn erasures(&self) -> u64 {
         self.0.pools().erased.count()
     }
 
     /// Caches the answer to a request whose text was gathered after `erasures`, and deletes the oldest beyond
-    /// [`ANSWERS_MAX`]. After another erasure nothing is stored: the answer may quote that thread.
+    /// [`ANSWERS_MAX`]: those of the future, from when the clock was ahead, before all others. After another erasure nothing is stored: the answer may quote what is gone.
     pub async fn answer_put(
         &self,
         (digest, erasures): (&str, u64),
@@ -146,9 +152,10 @@ impl ModelTable {
         .map_err(classify)?;
         sqlx::query(
             "DELETE FROM model_answer WHERE digest NOT IN (SELECT digest FROM model_answer \
-             ORDER BY created_at_ms DESC, digest LIMIT ?1)",
+             ORDER BY created_at_ms > ?2, created_at_ms DESC, digest LIMIT ?1)",
         )
         .bind(ANSWERS_MAX)
+        .bind(created_at_ms)
         .execute(&mut *transaction)
         .await
         .map_err(classify)?;

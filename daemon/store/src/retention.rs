@@ -27,12 +27,13 @@ impl CompactionTable {
     /// Deletes some compactions beyond the rules and returns their ids; empty when done.
     pub async fn prune(&self, keep: RetentionRules) -> Result<Vec<String>, StoreError> {
         let pools = self.0.pools();
-        // Rank by the index alone, without reading results.
+        // Rank by indexes alone, without reading results. The age of the database comes first: the clock may have been ahead.
         let rows: Vec<(String,)> = sqlx::query_as(
             "DELETE FROM compaction WHERE compaction_id IN (SELECT compaction_id FROM \
-             (SELECT compaction_id, thread_id, created_at_ms, row_number() OVER \
-             (PARTITION BY thread_id ORDER BY created_at_ms DESC, compaction_id DESC) AS place \
-             FROM compaction) WHERE compaction_id IN (SELECT subject FROM age \
+             (SELECT compaction_id, thread_id, row_number() OVER (PARTITION BY thread_id \
+             ORDER BY lived_ms DESC, created_at_ms DESC, compaction_id DESC) AS place \
+             FROM compaction LEFT JOIN age ON age.kind = 'compaction' AND subject = compaction_id) \
+             WHERE compaction_id IN (SELECT subject FROM age \
              WHERE kind = 'compaction' AND lived_ms < ?1) OR place > CASE WHEN thread_id IS NULL THEN ?3 ELSE ?2 END LIMIT ?4) \
              RETURNING compaction_id",
         )

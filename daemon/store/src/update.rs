@@ -98,6 +98,11 @@ impl UpdateTable {
         Ok(inserted.map(|row| row.0))
     }
 
+    /// Waits until the updates that can be read are on disk: another call may have stored one, and failed to.
+    pub async fn sync(&self) -> Result<(), StoreError> {
+        self.0.pools().sync().await
+    }
+
     /// Removes an update; `false` if it does not exist.
     pub async fn remove(&self, update_id: i64) -> Result<bool, StoreError> {
         let pools = self.0.pools();
@@ -107,7 +112,7 @@ impl UpdateTable {
             .execute(&mut *transaction)
             .await
             .map_err(|error| pools.classify(error))?;
-        transaction.commit().await.map_err(|error| pools.classify(error))?;
+        pools.commit_durably(transaction).await?;
         Ok(removed.rows_affected() > 0)
     }
 

@@ -250,7 +250,7 @@ async fn the_agents_baseline_survives_failures_but_not_a_purge() {
     store.curation.put(&run(None, "timeout"), &fence).await.unwrap();
     let row = store.curation.get().await.unwrap().unwrap();
     assert_eq!((row.baseline.as_deref(), row.outcome.as_str()), (Some("{}"), "timeout"));
-    store.curation.purge_baseline().await.unwrap();
+    store.curation.purge().await.unwrap();
     assert_eq!(store.curation.get().await.unwrap().unwrap().baseline, None);
 }
 

@@ -28,8 +28,22 @@ async fn usage_adds_up_by_day_and_purpose() {
     let summed = UsageRow { failures: 2, cached_input: 4, ..spent(9, "compaction", 3) };
     assert_eq!(store.models.usage_since(6).await.unwrap(), [summed]);
     assert_eq!(store.models.usage_since(0).await.unwrap().len(), 2);
-    store.models.usage_add(&spent(6 + USAGE_DAYS_MAX, "extract", 1)).await.unwrap();
-    assert_eq!(store.models.usage_since(0).await.unwrap()[0].day, 9, "old days are deleted");
+    // A clock that is set ahead, and corrected.
+    store.models.usage_add(&spent(9_000, "extract", 1)).await.unwrap();
+    store.models.usage_add(&spent(9, "extract", 1)).await.unwrap();
+    let days = async || {
+        let rows = store.models.usage_since(0).await.unwrap();
+        let mut days: Vec<i64> = rows.into_iter().map(|row| row.day).collect();
+        days.dedup();
+        days
+    };
+    assert_eq!(days().await, [5, 9, 9_000]);
+    for day in 10..i64::from(USAGE_DAYS_MAX) + 8 {
+        store.models.usage_add(&spent(day, "extract", 1)).await.unwrap();
+    }
+    assert_eq!(days().await[..2], [9, 10], "the earliest are deleted");
+    store.models.usage_add(&spent(1, "extract", 1)).await.unwrap();
+    assert_eq!(days().await[..2], [1, 9], "not the one that is added to");
 }
 
 #[tokio::test]
@@ -47,4 +61,7 @@ async fn the_newest_answers_are_kept() {
     assert_eq!(store.models.answer_get("d3").await.unwrap().as_deref(), Some(&b"answer 3"[..]));
     store.models.answer_put(("d3", 0), 99, b"again").await.unwrap();
     assert_eq!(store.models.answer_get("d3").await.unwrap().as_deref(), Some(&b"again"[..]));
+    // All others are of a clock that was ahead.
+    store.models.answer_put(("now", 0), 1, b"kept").await.unwrap();
+    assert_eq!(store.models.answer_get("now").await.unwrap().as_deref(), Some(&b"kept"[..]));
 }

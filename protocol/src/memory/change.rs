@@ -37,7 +37,7 @@ pub struct CiteResult {
 /// `memory/forget`: removes something permanently: when it answers, neither files nor search contain it.
 ///
 /// # Errors
-/// `invalid_params` when nothing or several things are named; `thread_not_found`.
+/// `invalid_params` when nothing or several things are named, or the entry or note does not exist; `thread_not_found`.
 pub struct Forget;
 
 /// What to forget; exactly one field.
@@ -60,7 +60,7 @@ pub struct ForgetParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryForgetResult")]
 pub struct ForgetResult {
-    /// Extractions and notes that were removed.
+    /// Extractions, notes and entries that were removed.
     pub removed: u64,
     /// Number of the published memory without it.
     pub generation: u64,

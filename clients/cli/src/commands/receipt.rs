@@ -1,6 +1,6 @@
 //! Prints the result of a compaction.
 
-use longhaul_protocol::compaction::{Entry, Receipt, RunResult, Total};
+use longhaul_protocol::compaction::{Entry, Receipt, RunResult, Total, Totals};
 
 use crate::style::{Style, count, counted, duration, tokens};
 
@@ -30,12 +30,31 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
         vec![name.to_owned(), count(total.items), tokens(total.tokens), handle]
     };
     let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
+    let more = beyond(totals, before, style);
     let installed = match result.installed_seq {
         Some(seq) => format!("installed at #{seq}: the thread continues from it\n"),
         None => String::new(),
     };
-    [style.bold(&heading), table, installed, remarks(result, style), next_steps(result, style)]
-        .concat()
+    [
+        style.bold(&heading),
+        table,
+        more,
+        installed,
+        remarks(result, style),
+        next_steps(result, style),
+    ]
+    .concat()
+}
+
+/// Says why the receipt has more than the history did; nothing if it has not.
+fn beyond(totals: &Totals, before: u64, style: &Style) -> String {
+    let receipt = totals.kept.tokens + totals.shortened.tokens + totals.dropped.tokens;
+    match receipt > before {
+        true => {
+            style.dim("of all items of the thread, also those that earlier compactions removed\n")
+        }
+        false => String::new(),
+    }
 }
 
 fn remarks(result: &RunResult, style: &Style) -> String {
@@ -118,4 +137,18 @@ fn list(title: &str, entries: &[Entry], most: usize, style: &Style) -> String {
         more => style.dim(&format!("and {} more, see --json\n", count(more as u64))),
     };
     format!("\n{table}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn a_receipt_of_more_than_the_history_says_what_it_counts() {
+        let of = |tokens| Total { items: 1, tokens };
+        let totals = Totals { kept: of(3), shortened: of(7), dropped: of(100) };
+        assert_eq!(beyond(&totals, 110, &plain()), "");
+        assert!(beyond(&totals, 80, &plain()).contains("that earlier compactions removed"));
+    }
 }

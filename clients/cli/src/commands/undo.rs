@@ -116,17 +116,22 @@ impl UndoPage {
 impl Page for UndoPage {
     fn text(&self, style: &Style) -> String {
         let undone = &self.undone;
+        // Of an agent's session only what takes effect there is undone.
+        let undone_where = match undone.reach == UndoReach::NotAgent && !self.in_codex {
+            true => "",
+            false => "undone: ",
+        };
         let (heading, what) = match undone.complete {
             true => {
                 let items = counted(undone.history.len() as u64, "item");
-                (format!("undone: the old history has {items}\n"), "it")
+                (format!("{undone_where}the old history has {items}\n"), "it")
             }
             false => {
                 let cost: u64 = undone.handles.iter().map(|entry| entry.tokens).sum();
                 let handles = counted(undone.handles.len() as u64, "handle");
                 let size = tokens(cost);
                 let heading = format!(
-                    "undone: the old history has {size} tokens, too many to print: expand its {handles}\n"
+                    "{undone_where}the old history has {size} tokens, too many to print: expand its {handles}\n"
                 );
                 (heading, "the handles")
             }
@@ -181,14 +186,17 @@ mod tests {
             "{text}"
         );
         let text = of(&undone, Some(AgentUse::NotAtAll));
-        assert!(text.contains("still has its whole history") && !text.contains(command), "{text}");
+        assert!(
+            text.contains("nothing changed in its session") && !text.contains(command),
+            "{text}"
+        );
         undone.source = Some("codex".into());
         let not_in_codex = Some("the session is in the middle of a turn".to_owned());
         let mut page =
             UndoPage { undone, taken: None, in_codex: false, not_in_codex, session_of_codex: None };
         let text = page.text(&plain());
         assert!(
-            text.contains("not undone in Codex: the session is in the middle of a turn")
+            text.starts_with("the old history has 0 items\nnot undone in Codex: the session is in")
                 && text.contains(command),
             "{text}"
         );
@@ -196,9 +204,10 @@ mod tests {
             (CodexSession::Open, "the open Codex session"),
             (CodexSession::Closed, "codex resume 0199a213-0000-7000-8000-000000000002"),
         ] {
-            page.session_of_codex = Some(session);
+            (page.session_of_codex, page.in_codex) = (Some(session), true);
             let text = page.text(&plain());
-            assert!(text.contains(expected) && !text.contains(command), "{text}");
+            assert!(text.starts_with("undone: ") && text.contains(expected), "{text}");
+            assert!(!text.contains(command), "{text}");
         }
         (page.undone.reach, page.undone.restored_seq) = (UndoReach::Thread, Some(750));
         (page.session_of_codex, page.not_in_codex) = (None, None);

@@ -80,7 +80,7 @@ fn a_slow_subscriber_gets_a_gap_and_the_newest_queue_full() {
 }
 
 #[test]
-fn a_seq_of_an_earlier_daemon_is_a_gap_and_one_of_the_future_is_now() {
+fn a_seq_of_an_earlier_daemon_is_a_gap_also_if_its_clock_was_ahead() {
     let earlier = hub();
     let since = publish(&earlier, 5);
     let later = EventHub::new(Clock::manual(1_700_000_000_001));
@@ -89,10 +89,17 @@ fn a_seq_of_an_earlier_daemon_is_a_gap_and_one_of_the_future_is_now() {
     let gap = ready(&mut subscriber).unwrap();
     assert_eq!((gap.kind, gap.data.get("missed")), (EventKind::Gap, None));
     assert_eq!(ready(&mut subscriber).unwrap().kind, EventKind::ThreadUpdated);
-    let mut future = later.subscribe(vec![], Some(u64::MAX));
-    assert!(ready(&mut future).is_none());
-    let seq = publish(&later, 1);
-    assert_eq!(ready(&mut future).unwrap().seq, seq);
+    let ahead = publish(&EventHub::new(Clock::manual(1_800_000_000_000)), 1);
+    for since in [ahead, u64::MAX] {
+        let mut subscriber = later.subscribe(vec![], Some(since));
+        let gap = ready(&mut subscriber).unwrap();
+        assert_eq!(gap.kind, EventKind::Gap);
+        assert_eq!(gap.data, json!({ "next_seq": later.latest_seq() }));
+        assert_eq!(ready(&mut subscriber).unwrap().seq, later.latest_seq());
+        assert!(ready(&mut subscriber).is_none());
+    }
+    let mut newest = later.subscribe(vec![], Some(later.latest_seq()));
+    assert!(ready(&mut newest).is_none(), "nothing was lost");
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub(crate) enum Request {
     /// Catch this file up before anything else.
     File(PathBuf, oneshot::Sender<Result<(), SyncError>>),
     Scan(oneshot::Sender<Result<(), SyncError>>),
+    /// Have the transcripts that continue this thread folded again.
+    Disown(String, oneshot::Sender<Result<(), SyncError>>),
 }
 
 /// State of a path.
@@ -183,6 +185,9 @@ impl Worker {
                 if let Err(error) = listed {
                     self.on_refusal(&error).await;
                 }
+            }
+            Request::Disown(thread_id, reply) => {
+                reply.send(self.disown(&thread_id).await).ok();
             }
             Request::File(path, reply) => {
                 let job = match self.inspect(path).await {

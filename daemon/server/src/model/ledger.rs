@@ -184,7 +184,7 @@ impl Ledger {
         }
     }
 
-    /// The erasures of threads so far.
+    /// The erasures so far.
     pub(super) fn erasures(&self) -> u64 {
         self.models.erasures()
     }

@@ -65,6 +65,7 @@ impl PersonChoices {
             let snapshot = self.snapshots.of(thread_id, None).await?;
             let mut known = snapshot.choices.iter();
             if let Some(stored) = known.find(|stored| stored.choice == choice) {
+                self.updates.sync().await?;
                 return Ok(ChoiceOutcome { stored: stored.clone(), already_active: true });
             }
             let active = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);

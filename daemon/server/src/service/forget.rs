@@ -4,7 +4,7 @@
 //!
 //! A transcript of another program is not ours to delete, and would be read again: while one exists, the call is refused.
 //! Each step is durable before the next begins: the transcript that the recorder wrote, the archive (which records that the
-//! thread must not be archived again), memory (likewise), the search index, prompts, databases that were moved aside, and
+//! thread must not be archived again), the state of threads that continue it, memory (likewise), the search index, prompts, databases that were moved aside, and
 //! the rows of the database last. No step needs the rows that an earlier one deleted, and the list of forgotten threads
 //! knows the id: so after an error or a crash the same call finishes the work.
 //!
@@ -64,6 +64,7 @@ impl Forgetting {
         ingest.scan().await?;
         // It may have been restored since.
         has_no_transcript(ingest, &thread_id)?;
+        ingest.disown(&thread_id).await?;
         notes.erase(&Exclusion::Thread(thread_id.clone())).await?;
         full_text.erase_thread(&thread_id).await?;
         let prompts = self.prompts.erase(&thread_id).await?;

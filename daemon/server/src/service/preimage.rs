@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use longhaul_core::compaction::handle::Handle;
@@ -197,6 +198,40 @@ fn rows(path: &Path, first_seq: u64) -> io::Result<Vec<ItemRow>> {
             call_id: None,
         });
         offset += read;
+    }
+}
+
+/// The compactions that run now: their histories may be stored, and no record names them yet. Shared by those who run and
+/// who remove.
+#[derive(Debug, Clone, Default)]
+pub struct RunningCompactions(Arc<Mutex<Vec<String>>>);
+
+impl RunningCompactions {
+    /// Counts a compaction as running until the result is dropped: from before its history is written until its record or
+    /// job is stored.
+    pub fn begin(&self, id: &str) -> RunningCompaction {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(id.to_owned());
+        RunningCompaction { all: self.clone(), id: id.to_owned() }
+    }
+
+    pub fn ids(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[derive(Debug)]
+pub struct RunningCompaction {
+    all: RunningCompactions,
+    id: String,
+}
+
+impl Drop for RunningCompaction {
+    fn drop(&mut self) {
+        let mut ids = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A job may begin before the call that started it ends.
+        if let Some(at) = ids.iter().position(|id| *id == self.id) {
+            ids.swap_remove(at);
+        }
     }
 }
 

@@ -12,12 +12,11 @@
 //! is as old as the time the machine has seen pass since.
 //!
 //! *A crash* at any point leaves at most histories without a row, which the next pass removes. A history is
-//! written before its row, so one younger than `YOUNG` is kept, and so is one that a job has yet to compact.
+//! written before its row, so one of a running compaction is kept, and so is one that a job has yet to compact.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
 use longhaul_core::limits::DAY_MS;
@@ -26,7 +25,7 @@ use tokio::sync::Notify;
 
 use super::age::AgeClock;
 use super::error::ServiceError;
-use super::preimage;
+use super::preimage::{self, RunningCompactions};
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::jobs::Jobs;
@@ -38,9 +37,6 @@ const COMPACTIONS_PER_PASS: u64 = 32;
 /// Maximum compactions of given items kept, and bytes of their histories.
 const OF_ITEMS_MAX: u64 = 512;
 const HISTORIES_BYTES_MAX: u64 = 256 << 20;
-
-/// Minimum age of a history without a row before it counts as a leftover.
-const YOUNG: Duration = Duration::from_secs(600);
 
 pub struct PruneWork(pub Arc<Retention>);
 
@@ -149,7 +145,7 @@ impl Retention {
 pub struct StoredHistories {
     pub(super) compactions: CompactionTable,
     pub(super) jobs: Jobs,
-    pub(super) clock: Clock,
+    pub(super) running: RunningCompactions,
     /// Folder of the files.
     pub(super) preimages: PathBuf,
 }
@@ -184,21 +180,20 @@ impl StoredHistories {
         self.remove(ids).await
     }
 
-    /// Removes histories that no compaction names.
+    /// Removes histories that no compaction names, and none will.
     async fn sweep(&self) -> Result<u64, ServiceError> {
-        let now_ms = u64::try_from(self.clock.now_ms()).unwrap_or(0);
-        let now = std::time::UNIX_EPOCH + Duration::from_millis(now_ms);
-        let mut stored = self.list().await?;
-        stored.retain(|stored| now.duration_since(stored.written).is_ok_and(|age| age > YOUNG));
-        let ids: Vec<String> = stored.into_iter().map(|stored| stored.id).collect();
-        let known = self.compactions.existing(&ids).await?;
+        // In this order: one that ends meanwhile is still running in the earlier list, or its row is in a later one.
+        let stored = self.list().await?;
+        let running = self.running.ids();
         let mut left = Vec::new();
-        for id in ids.into_iter().filter(|id| !known.contains(id)) {
+        for id in stored.into_iter().map(|stored| stored.id).filter(|id| !running.contains(id)) {
             let key = JobKey { kind: Kind::Compact, subject: id };
             if !self.jobs.find(&key).await?.is_some_and(|job| job.is_pending()) {
                 left.push(key.subject);
             }
         }
+        let known = self.compactions.existing(&left).await?;
+        left.retain(|id| !known.contains(id));
         self.remove(left).await
     }
 

@@ -25,6 +25,7 @@ use super::history::{HandleReader, Histories};
 use super::item_index::ItemIndex;
 use super::job::JobStates;
 use super::memory::{MemoryNotes, MemoryReader};
+use super::preimage::RunningCompactions;
 use super::projects::Projects;
 use super::recording::Recordings;
 use super::retention::{PruneRequests, Retention, StoredHistories};
@@ -97,6 +98,7 @@ pub(super) struct Wiring {
     histories: Arc<Histories>,
     index: ItemIndex,
     preimages: PathBuf,
+    running: RunningCompactions,
 }
 
 impl Wiring {
@@ -123,6 +125,7 @@ impl Wiring {
         Self {
             texts: Arc::new(TextStore::new(now.policies.templates.clone())),
             preimages: now.state_dir.join("preimages"),
+            running: RunningCompactions::default(),
             histories: Arc::new(histories),
             config,
             clock,
@@ -154,7 +157,7 @@ impl Wiring {
             histories: StoredHistories {
                 compactions: self.store.compactions.clone(),
                 jobs: self.jobs.clone(),
-                clock: self.clock.clone(),
+                running: self.running.clone(),
                 preimages: self.preimages.clone(),
             },
             policies: self.store.policies.clone(),

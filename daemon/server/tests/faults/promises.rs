@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use longhaul_protocol::archive::{
     ArchiveState, Overview, OverviewParams, Restore, RestoreParams, Verify, VerifyParams,
 };
+use longhaul_protocol::checkpoint::{Choices, ChoicesParams};
 use longhaul_protocol::compaction::{CompactionGet, CompactionGetParams};
 use longhaul_protocol::daemon::{NoParams, Status};
 use longhaul_protocol::history::{Expand, ExpandParams, HistoryGet, HistoryGetParams};
@@ -62,6 +63,7 @@ pub async fn complaints(place: &Place, promises: &Promises, truth: &Truth) -> Ve
     check.threads(truth).await;
     check.own_thread(promises).await;
     check.compactions(promises).await;
+    check.pins(promises).await;
     check.memory(promises).await;
     check.prompt(promises).await;
     check.archive(place).await;
@@ -186,6 +188,18 @@ impl Check {
                 brief(&found)
             )
         });
+    }
+
+    async fn pins(&mut self, promises: &Promises) {
+        let params = ChoicesParams { thread_id: FIRST.to_owned() };
+        let Some(found) = self.call::<Choices>("pins", params).await else { return };
+        let has = |text: &&str| found.choices.iter().any(|choice| choice.text.0 == **text);
+        for pin in promises.pins.iter().filter(|pin| !has(pin)) {
+            self.expect(false, || format!("a pin is lost: {pin}"));
+        }
+        for pin in promises.unpinned.iter().filter(|pin| has(pin)) {
+            self.expect(false, || format!("a removed pin is back: {pin}"));
+        }
     }
 
     async fn compactions(&mut self, promises: &Promises) {

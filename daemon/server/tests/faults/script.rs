@@ -7,6 +7,9 @@ use std::time::Duration;
 use longhaul_protocol::archive::{
     ArchiveState, Forget, ForgetParams, Overview, OverviewParams, Restore, RestoreParams,
 };
+use longhaul_protocol::checkpoint::{
+    ChoiceAction, Choices, ChoicesParams, Choose, ChooseParams, Unchoose, UnchooseParams,
+};
 use longhaul_protocol::compaction::{Run, RunParams};
 use longhaul_protocol::memory::{
     AddNote, AddNoteParams, Origin, Run as RunMemory, RunParams as MemoryRun,
@@ -32,6 +35,7 @@ pub const THIRD: &str = "019cadd3-0000-7000-8000-0000000000f3";
 pub const OF_THIRD: &str = "governor";
 
 pub const NOTES: [&str; 2] = ["Write dates as 2026-11-21.", "Never force a push."];
+pub const PINS: [&str; 2] = ["Keep the turbine cold.", "Keep the turbine dry."];
 pub const PROMPT: &str = "Rename parse() to parse_line().";
 
 /// Memory reads threads immediately, and an unreadable transcript is retried soon.
@@ -60,6 +64,10 @@ pub struct Promises {
     pub handles: Vec<String>,
     pub installed: bool,
     pub notes: Vec<&'static str>,
+    /// Pins of the first thread.
+    pub pins: Vec<&'static str>,
+    /// Those that were removed.
+    pub unpinned: Vec<&'static str>,
     /// The generation of memory.
     pub generation: u64,
     pub has_prompt: bool,
@@ -148,8 +156,8 @@ impl<'a> Script<'a> {
                 Some(Err(error)) => {
                     self.received += 1;
                     self.judge(M::NAME, &error);
-                    if error.kind() == ErrorKind::FileExists {
-                        // The attempt before failed only after it had put the file there.
+                    if matches!(error.kind(), ErrorKind::FileExists | ErrorKind::ChoiceNotFound) {
+                        // The attempt before failed only after it had put the file there, or removed the pin.
                         return None;
                     }
                     last = format!("{:?}: {}", error.kind(), error.message);
@@ -204,6 +212,9 @@ impl<'a> Script<'a> {
             self.compact(&thread_id, true).await;
         }
         self.append(&["e"]).await;
+        self.pin(PINS[0]).await;
+        self.pin(PINS[1]).await;
+        self.unpin(PINS[0]).await;
         self.note(NOTES[0]).await;
         let run = MemoryRun { wait: Some(true), ..Default::default() };
         if let Some(run) = self.call::<RunMemory>(run).await {
@@ -275,6 +286,29 @@ impl<'a> Script<'a> {
                 promises.notes.push(text);
                 promises.generation = promises.generation.max(note.generation);
             });
+        }
+    }
+
+    async fn pin(&mut self, text: &'static str) {
+        let thread_id = FIRST.to_owned();
+        let (action, text_given) = (ChoiceAction::Pin, Some(text.to_owned()));
+        let params = ChooseParams { thread_id, action, text: text_given, handle: None };
+        if self.call::<Choose>(params).await.is_some() {
+            self.promise(|promises| promises.pins.push(text));
+        }
+    }
+
+    async fn unpin(&mut self, text: &'static str) {
+        let thread_id = FIRST.to_owned();
+        let Some(found) = self.call::<Choices>(ChoicesParams { thread_id }).await else { return };
+        let Some(found) = found.choices.into_iter().find(|choice| choice.text.0 == text) else {
+            return;
+        };
+        // From the call until its answer, either may be so.
+        self.promise(|promises| promises.pins.retain(|pin| *pin != text));
+        let params = UnchooseParams { thread_id: FIRST.into(), choice_id: found.choice_id };
+        if self.call::<Unchoose>(params).await.is_some() {
+            self.promise(|promises| promises.unpinned.push(text));
         }
     }
 

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 /// Builds a transcript.
 pub struct Rollout {
     thread_id: String,
+    /// Seq of its first line.
+    first: usize,
     lines: Vec<String>,
     calls: u32,
 }
@@ -16,7 +18,8 @@ pub struct Rollout {
 impl Rollout {
     /// A thread in the folder `cwd`.
     pub fn new(thread_id: &str, cwd: &Path) -> Self {
-        let mut rollout = Self { thread_id: thread_id.to_owned(), lines: Vec::new(), calls: 0 };
+        let mut rollout =
+            Self { thread_id: thread_id.to_owned(), first: 0, lines: Vec::new(), calls: 0 };
         let meta = json!({
             "id": thread_id, "timestamp": "2026-03-02T09:14:07.000Z", "cwd": cwd, "originator": "codex_cli_rs",
             "cli_version": "0.130.0", "source": "cli", "git": { "branch": "main" },
@@ -58,16 +61,17 @@ impl Rollout {
         self.line("event_msg", &json!({ "type": "task_complete" }))
     }
 
-    /// A fork of `base` that continues its first `lines` lines by reference.
+    /// A fork of `base` that continues the first `lines` lines of its file by reference.
     pub fn forked(thread_id: &str, base: &Self, lines: usize) -> Self {
         let bytes: usize = base.lines[..lines].iter().map(|line| line.len() + 1).sum();
+        let first = base.first + lines;
         let cut = json!({
-            "thread_id": base.thread_id, "end_ordinal_exclusive": lines, "end_byte_offset": bytes,
+            "thread_id": base.thread_id, "end_ordinal_exclusive": first, "end_byte_offset": bytes,
         });
-        let mut rollout =
-            Self { thread_id: thread_id.to_owned(), lines: Vec::new(), calls: base.calls };
+        let (thread_id, calls) = (thread_id.to_owned(), base.calls);
+        let mut rollout = Self { thread_id, first, lines: Vec::new(), calls };
         let meta = json!({
-            "id": thread_id, "cwd": "/w", "forked_from_id": base.thread_id, "history_base": cut,
+            "id": rollout.thread_id, "cwd": "/w", "forked_from_id": base.thread_id, "history_base": cut,
         });
         rollout.line("session_meta", &meta);
         rollout

@@ -25,6 +25,15 @@ pub struct AgentRow {
     pub at_ms: i64,
 }
 
+/// Statements that delete what may quote memory.
+const QUOTES: [&str; 4] = [
+    "UPDATE memory_agent SET baseline = NULL, detail = ''",
+    "DELETE FROM model_answer",
+    "UPDATE job_event SET detail = '' WHERE kind IN ('extract', 'consolidate', 'curate')",
+    "UPDATE job SET body = json_replace(body, '$.failure.detail', '') \
+     WHERE kind IN ('extract', 'consolidate', 'curate')",
+];
+
 /// The curator's last run.
 #[derive(Debug, Clone)]
 pub struct CurationTable(pub(crate) Connections);
@@ -79,13 +88,16 @@ impl CurationTable {
         transaction.commit().await.map_err(|error| pools.classify(error))
     }
 
-    /// Deletes the baseline, so that the next run receives everything.
-    pub async fn purge_baseline(&self) -> Result<(), StoreError> {
+    /// Deletes everything in which a model or a failure may quote memory: the baseline, so that the next run receives
+    /// everything; cached answers; what is said of failed runs. Answers under way are not cached.
+    pub async fn purge(&self) -> Result<(), StoreError> {
         let pools = self.0.pools();
-        sqlx::query("UPDATE memory_agent SET baseline = NULL")
-            .execute(pools.writer())
-            .await
-            .map_err(|error| pools.classify(error))?;
-        Ok(())
+        let classify = |error| pools.classify(error);
+        let mut transaction = pools.begin().await?;
+        pools.erased.note();
+        for statement in QUOTES {
+            sqlx::query(statement).execute(&mut *transaction).await.map_err(classify)?;
+        }
+        transaction.commit().await.map_err(classify)
     }
 }

@@ -144,7 +144,9 @@ impl Page for LogResult {
             text += "\n";
         }
         if self.decisions.is_empty() {
-            return text + "No decisions: the thread reached no tier.\n";
+            return text
+                + "No decisions: they are logged while an agent works. What is to be done now:\n  \
+                   longhaul policy explain\n";
         }
         let row = |logged: &LoggedDecision| {
             let decision = &logged.decision;

@@ -2,7 +2,7 @@
 
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{UndoReach, UndoResult};
-use longhaul_protocol::thread::{Bill, BillParams};
+use longhaul_protocol::thread::{AgentCompaction, Bill, BillParams, CompactionCost};
 use serde::Serialize;
 
 use crate::commands::install::setup;
@@ -13,9 +13,9 @@ use crate::commands::install::setup;
 pub(super) enum AgentUse {
     /// Its history begins with our view.
     View,
-    /// It compacted by itself at that point; our record has the history before.
+    /// It compacted by itself after ours; our record has the history before.
     ByItself,
-    /// It did not use the compaction; its session still has the whole history.
+    /// It did not use the compaction, which was only shown.
     NotAtAll,
 }
 
@@ -29,12 +29,19 @@ pub(super) async fn taken(client: &Client, undone: &UndoResult) -> Option<AgentU
     let bill = client.call::<Bill>(BillParams { thread_id: thread_id.clone() }).await.ok()?;
     let is_this = |id: &str| id == undone.compaction_id;
     let cost = bill.compactions.iter().find(|cost| is_this(&cost.summary.compaction_id))?;
-    let is_own = || bill.agent_compactions.iter().any(|own| own.seq > seq);
-    Some(match cost.in_force_seq {
+    Some(use_of(cost, seq, &bill.agent_compactions))
+}
+
+/// How the agent used our compaction up to `seq`, if these are its own. One that it made before ours is no use of ours,
+/// wherever ours ends: a person may compact the past.
+fn use_of(cost: &CompactionCost, seq: u64, own: &[AgentCompaction]) -> AgentUse {
+    let made_at = cost.summary.created_at;
+    let is_later = |own: &AgentCompaction| own.seq > seq && own.at.is_none_or(|at| at >= made_at);
+    match cost.in_force_seq {
         Some(_) => AgentUse::View,
-        None if is_own() => AgentUse::ByItself,
+        None if own.iter().any(is_later) => AgentUse::ByItself,
         None => AgentUse::NotAtAll,
-    })
+    }
 }
 
 /// Where the old history is in effect, and how to continue from it elsewhere.
@@ -51,7 +58,7 @@ pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> Stri
     let is = match taken {
         Some(AgentUse::NotAtAll) => {
             return format!(
-                "{agent} did not use this compaction: its session still has its whole history.\n"
+                "{agent} did not use this compaction: nothing changed in its session.\n"
             );
         }
         Some(AgentUse::ByItself) => {
@@ -74,4 +81,35 @@ pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> Stri
         "{is}{by_plugin}\nTo continue from before the compaction, in a new thread with a larger view:\n  \
          longhaul continue {thread_id} --as-of {seq} --max-tokens 16000\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_agents_compaction_from_before_ours_is_no_use_of_ours() {
+        let cost = |in_force_seq: Option<u64>| -> CompactionCost {
+            let summary = json!({ "compaction_id": "cmp_1", "created_at": 500, "seq": 200,
+                "strategy_used": "checkpoint", "phase": "standalone", "trigger": "manual",
+                "tokens": { "before": 9, "after": 1 }, "duration_ms": 1 });
+            serde_json::from_value(json!({ "summary": summary, "in_force_seq": in_force_seq }))
+                .unwrap()
+        };
+        let own = |seq, at: Option<i64>| {
+            let after = json!({ "actions": 0, "edited": false, "files_reread": 0,
+                "files_reread_paths": [] });
+            let own = json!({ "seq": seq, "at": at, "tokens_before": 9, "after": after });
+            [serde_json::from_value::<AgentCompaction>(own).unwrap()]
+        };
+        let shown = cost(None);
+        assert_eq!(use_of(&shown, 200, &[]), AgentUse::NotAtAll);
+        assert_eq!(use_of(&shown, 200, &own(300, Some(400))), AgentUse::NotAtAll);
+        assert_eq!(use_of(&shown, 200, &own(100, Some(600))), AgentUse::NotAtAll);
+        assert_eq!(use_of(&shown, 200, &own(300, Some(600))), AgentUse::ByItself);
+        assert_eq!(use_of(&shown, 200, &own(300, None)), AgentUse::ByItself);
+        assert_eq!(use_of(&cost(Some(201)), 200, &own(300, Some(400))), AgentUse::View);
+    }
 }

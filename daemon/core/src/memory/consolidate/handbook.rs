@@ -125,6 +125,12 @@ pub struct Skill {
 impl Handbook {
     pub const VERSION: u32 = 2;
 
+    /// Whether an entry has this id.
+    pub fn has_entry(&self, id: &str) -> bool {
+        let of_projects = self.projects.values().flat_map(|project| &project.entries);
+        self.profile.iter().chain(of_projects).any(|entry| entry.id == id)
+    }
+
     /// The inverse of [`Handbook::read`].
     pub fn to_json(&self) -> String {
         // Strings, numbers and maps with string keys: serializing them to memory cannot fail.

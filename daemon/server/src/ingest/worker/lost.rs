@@ -11,12 +11,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use longhaul_store::{ArchivedTranscript, FileRow, StoreError};
+use tokio::time::Instant;
 
 use super::Worker;
 use crate::archive::{Archive, ForgottenThreads};
 use crate::discovery::plan::Job;
 use crate::discovery::scan::Root;
 use crate::ingest::batch::PassEnd;
+use crate::ingest::error::SyncError;
 use crate::transcript::Presence;
 
 /// Progress of the search.
@@ -174,6 +176,18 @@ impl Worker {
             archived_text: u64::try_from(text.generation).ok(),
         };
         Ok(texts?.into_iter().map(job).collect())
+    }
+
+    /// Deletes what the transcripts that continue a thread have of it, and has them folded again. No pass runs now, so that
+    /// none can store it later.
+    pub(super) async fn disown(&mut self, thread_id: &str) -> Result<(), SyncError> {
+        let disowned = self.shared.projection.disown(thread_id).await;
+        for path in disowned.map_err(|error| SyncError::refused(&error))? {
+            self.shared.catalogue.distrust(&path);
+        }
+        self.shared.folds.clear();
+        self.next_scan = Instant::now();
+        Ok(())
     }
 
     /// Drops the file from memory, like every one that is gone.

@@ -15,6 +15,9 @@ use crate::ingest::events::{IngestWarning, WarningKind};
 /// Maximum pause after the store refused a batch.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// Maximum paths that are warned of.
+const PATHS_WARNED_MAX: usize = 1_024;
+
 impl Worker {
     pub(super) fn on_unreadable(&mut self, job: &Job, error: &str) {
         if let Some(entry) = self.shared.catalogue.lock().get_mut(job.path.as_str()) {
@@ -59,9 +62,10 @@ impl Worker {
         }
     }
 
-    /// Warns once per cause.
+    /// Warns once per cause, and of at most [`PATHS_WARNED_MAX`] paths.
     pub(super) fn warn(&mut self, kind: WarningKind, path: Option<String>, detail: &str) {
-        if self.warned.len() < 1_024 && self.warned.insert((kind, path.clone())) {
+        let has_room = path.is_none() || self.warned.len() < PATHS_WARNED_MAX;
+        if has_room && self.warned.insert((kind, path.clone())) {
             tracing::warn!(?kind, path, detail, "ingest");
             self.shared.events.warning(&IngestWarning { kind, path, detail: detail.to_owned() });
         }

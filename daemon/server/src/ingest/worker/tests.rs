@@ -36,3 +36,15 @@ async fn a_file_to_read_again_is_not_forgotten() {
     assert!(worker.next_slice().is_empty());
     assert!(worker.rechecks.next_due().is_some(), "after a refusal");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_unreadable_files_do_not_silence_a_refusal_of_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut worker, _cancel) = worker(&folder.path().canonicalize().unwrap()).await;
+    for number in 0..2_000 {
+        worker.warn(WarningKind::Unreadable, Some(format!("/{number}")), "permission denied");
+    }
+    assert_eq!(worker.warned.len(), 1_024);
+    worker.warn(WarningKind::StoreRefused, None, "the disk is full");
+    assert!(worker.warned.contains(&(WarningKind::StoreRefused, None)));
+}

@@ -39,6 +39,7 @@ impl CompactionJobs {
         request.check_templates()?;
         self.compactor.records.check_install(&request).await?;
         let id = self.compactor.new_id();
+        let _running = self.compactor.running.begin(&id);
         request.subject = self.compactor.preparation.gatherer.fix(&id, request.subject).await?;
         let payload = serde_json::to_string(&request)
             .map_err(|source| ServiceError::Undecodable { what: "request", source })?;

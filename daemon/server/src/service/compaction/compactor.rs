@@ -20,13 +20,14 @@ use super::spans::Spans;
 use crate::clock::Clock;
 use crate::events::EventHub;
 use crate::service::error::ServiceError;
-use crate::service::preimage;
+use crate::service::preimage::{self, RunningCompactions};
 
 pub struct Compactor {
     pub(in crate::service) preparation: Preparation,
     pub(in crate::service) ladder: Ladder,
     pub(in crate::service) spans: Spans,
     pub(in crate::service) records: Records,
+    pub(in crate::service) running: RunningCompactions,
     pub(in crate::service) clock: Clock,
     pub(in crate::service) events: EventHub,
 }
@@ -81,6 +82,7 @@ impl Compactor {
         request.check_templates()?;
         self.records.check_install(&request).await?;
         let id = progress.id().to_owned();
+        let _running = self.running.begin(&id);
         let started = self.clock.elapsed();
         let erasures = self.ladder.models.erasures();
         let (input, cause) =

@@ -21,9 +21,10 @@ use longhaul_protocol::limit::APPEND_ITEM_BYTES_MAX;
 use serde_json::Value;
 
 use super::record::Compaction;
+use crate::ingest::SyncError;
 use crate::recorder::{Line, Recorder, RecorderError};
 use crate::service::error::ServiceError;
-use crate::service::snapshot::Snapshots;
+use crate::service::snapshot::{Snapshot, Snapshots};
 
 pub struct Installer {
     pub(in crate::service) recorder: Arc<Recorder>,
@@ -88,18 +89,36 @@ impl Installer {
     /// compaction is not active: never installed, or rolled back with its turn. Idempotent.
     ///
     /// # Errors
-    /// [`ServiceError::Superseded`] if a later compaction is active; an I/O error.
+    /// Those of [`Self::put_back_in`].
     pub(super) async fn put_back(
         &self,
         compaction: &Compaction,
     ) -> Result<Option<u64>, ServiceError> {
         let Some(thread_id) = compaction.thread_id.as_deref() else { return Ok(None) };
         let Some(installed) = self.installed_seq(compaction).await? else { return Ok(None) };
-        let id = format!("{}.undo", compaction.id);
-        if let Some(done) = self.seq_of(thread_id, &id).await? {
+        if let Some(done) = self.seq_of(thread_id, &undo_id(compaction)).await? {
             return Ok(Some(done));
         }
         let snapshot = self.snapshots.of(thread_id, None).await?;
+        self.put_back_in(&snapshot, compaction, installed).await
+    }
+
+    /// Restores what the compaction of line `installed` replaced, judging by a snapshot of the thread.
+    ///
+    /// # Errors
+    /// [`ServiceError::Superseded`] if a later compaction is active; [`ServiceError::Sync`] if the snapshot ends before
+    /// `installed`; [`ServiceError::StaleBase`] if the history was replaced since the snapshot: the line would undo
+    /// nothing, and be taken for a finished undo ever after. An I/O error.
+    async fn put_back_in(
+        &self,
+        snapshot: &Snapshot,
+        compaction: &Compaction,
+        installed: u64,
+    ) -> Result<Option<u64>, ServiceError> {
+        let expected = snapshot.seq();
+        if expected < installed {
+            return Err(SyncError::Deadline.into());
+        }
         let visible = snapshot.fold.visible();
         if !visible.can_put_back(installed) {
             return match visible.base() >= Some(installed) {
@@ -107,10 +126,17 @@ impl Installer {
                 false => Ok(None),
             };
         }
-        let (line_id, seq) = (id.clone(), snapshot.seq());
-        let make =
-            move |at_ms, _| Ok(line(at_ms, &id, &Marker::CompactionUndone { line: installed }));
-        self.recorder.append_after(thread_id, &line_id, seq, make).await.map(Some)
+        let id = undo_id(compaction);
+        let line_id = id.clone();
+        let make = move |at_ms, later: Vec<String>| {
+            let present = expected + later.len() as u64;
+            let mut later = later.iter().filter_map(|line| serde_json::from_str(line).ok());
+            match later.any(|line| replaces_history(&line)) {
+                true => Err(ServiceError::StaleBase { expected, present }),
+                false => Ok(line(at_ms, &id, &Marker::CompactionUndone { line: installed })),
+            }
+        };
+        self.recorder.append_after(&snapshot.thread_id, &line_id, expected, make).await.map(Some)
     }
 
     async fn seq_of(&self, thread_id: &str, id: &str) -> Result<Option<u64>, ServiceError> {
@@ -119,6 +145,11 @@ impl Installer {
             seq => Ok(seq?),
         }
     }
+}
+
+/// Client id of the line that undoes a compaction.
+fn undo_id(compaction: &Compaction) -> String {
+    format!("{}.undo", compaction.id)
 }
 
 fn line(at_ms: i64, id: &str, marker: &Marker) -> Line {
@@ -134,34 +165,46 @@ fn later_items(lines: &[String]) -> Option<Vec<Value>> {
     let (mut items, mut calls) = (Vec::new(), HashSet::new());
     for line in lines {
         let Ok(mut line) = serde_json::from_str::<Value>(line) else { continue };
+        if replaces_history(&line) {
+            return None;
+        }
+        if line["type"] != "response_item" {
+            continue;
+        }
         let payload = line["payload"].take();
         let kind = payload["type"].as_str().unwrap_or_default();
-        match line["type"].as_str() {
-            Some("response_item") => {
-                if let Some(call_id) = payload["call_id"].as_str() {
-                    match kind.ends_with("_output") {
-                        true if !calls.contains(call_id) => return None,
-                        true => {}
-                        false => drop(calls.insert(call_id.to_owned())),
-                    }
-                }
-                items.push(payload);
+        if let Some(call_id) = payload["call_id"].as_str() {
+            match kind.ends_with("_output") {
+                true if !calls.contains(call_id) => return None,
+                true => {}
+                false => drop(calls.insert(call_id.to_owned())),
             }
-            Some("compacted") => return None,
-            Some("event_msg") if matches!(kind, "thread_rolled_back" | "compaction_undone") => {
-                return None;
-            }
-            _ => {}
         }
+        items.push(payload);
     }
     Some(items)
 }
 
+/// Whether a line changes what the history begins with, or takes a part of it away.
+fn replaces_history(line: &Value) -> bool {
+    match line["type"].as_str() {
+        Some("compacted") => true,
+        Some("event_msg") => {
+            let kind = line["payload"]["type"].as_str();
+            matches!(kind, Some("thread_rolled_back" | "compaction_undone"))
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use longhaul_core::compaction::ladder::Strategy;
     use serde_json::json;
 
     use super::*;
+    use crate::service::compaction::{Request, Subject};
+    use crate::service::tests::fixture::{Fixture, conversation, request};
 
     fn lines(parts: &[(&str, Value)]) -> Vec<String> {
         let line = |(kind, payload): &(&str, Value)| compose::line(0, kind, payload, Some("x"));
@@ -180,5 +223,31 @@ mod tests {
         for torn in [output, back, compacted] {
             assert_eq!(later_items(&lines(&[torn])), None);
         }
+    }
+
+    #[tokio::test]
+    async fn an_undo_judged_by_earlier_lines_is_an_error_and_can_be_repeated() {
+        let fixture = Fixture::new().await;
+        let thread_id = fixture.thread(&conversation(12)).await;
+        let services = &fixture.services.compaction;
+        let installer = &services.installer;
+        let compact = async || {
+            let subject = Subject::Thread { thread_id: thread_id.clone(), as_of: None };
+            let asked = Request { install: true, ..request(subject, Strategy::Checkpoint) };
+            let compaction = services.compactor.run(asked).await.unwrap();
+            let seq = compaction.installed_seq.unwrap();
+            (compaction, seq, installer.snapshots.of(&thread_id, None).await.unwrap())
+        };
+        let before = installer.snapshots.of(&thread_id, None).await.unwrap();
+        let (first, first_seq, after_first) = compact().await;
+        let behind = installer.put_back_in(&before, &first, first_seq).await;
+        assert!(matches!(behind, Err(ServiceError::Sync(SyncError::Deadline))), "{behind:?}");
+        let (second, _, _) = compact().await;
+        let stale = installer.put_back_in(&after_first, &first, first_seq).await;
+        assert!(matches!(stale, Err(ServiceError::StaleBase { .. })), "{stale:?}");
+        services.undo.run(&second.id).await.unwrap();
+        assert!(services.undo.run(&first.id).await.unwrap().restored_seq > Some(first_seq));
+        let restored = installer.snapshots.of(&thread_id, None).await.unwrap();
+        assert_eq!(restored.fold.visible().base(), None);
     }
 }

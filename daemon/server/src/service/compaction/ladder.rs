@@ -56,7 +56,7 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// The replacement of an `input` that was gathered after this many erasures of threads.
+    /// The replacement of an `input` that was gathered after this many erasures.
     pub(super) async fn run(
         &self,
         request: &Request,

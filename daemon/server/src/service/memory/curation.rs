@@ -305,6 +305,8 @@ impl Curation {
             return Ok(self.jobs.fail(&owner.key, &owner.token, reported.1).await?);
         };
         let progress = run.progress.lock().await;
+        // As in `deliver`.
+        let _making = self.publisher.lock().await;
         let (outcome, failure) = progress.ended().unwrap_or(reported);
         let detail = text::one_line_cut(&redact(&failure.detail).text, DETAIL_BYTES);
         let failure = Failure { detail: detail.clone(), ..failure };

@@ -10,6 +10,7 @@ use longhaul_protocol::memory::ForgetResult;
 use longhaul_store::{Exclusion, ExtractionTable, NoteOutcome, NoteRow, NoteTable, ThreadTable};
 
 use super::project::project_or_folder;
+use super::publications::Publications;
 use super::publish::{Publisher, Purge};
 use crate::clock::Clock;
 use crate::service::archive::ArchiveKeeper;
@@ -27,6 +28,7 @@ pub struct MemoryNotes {
     pub(in crate::service) threads: ThreadTable,
     pub(in crate::service) extractions: ExtractionTable,
     pub(in crate::service) notes: NoteTable,
+    pub(in crate::service) publications: Arc<Publications>,
     pub(in crate::service) publisher: Arc<Publisher>,
     pub(in crate::service) archive: Arc<ArchiveKeeper>,
     pub(in crate::service) clock: Clock,
@@ -144,7 +146,9 @@ impl MemoryNotes {
         if let Exclusion::Thread(id) = &what {
             self.archive.forget(id).await?;
         }
-        let forgotten = self.erase(&what).await?;
+        let is_entry = self.is_entry(&what).await?;
+        let mut forgotten = self.erase(&what).await?;
+        forgotten.removed += u64::from(is_entry);
         // Pages of the database still contain the deleted text.
         let scrubbed = self.notes.scrub().await;
         let again = || "the same command".to_owned();
@@ -153,6 +157,21 @@ impl MemoryNotes {
             return Err(no_such_note());
         }
         Ok(forgotten)
+    }
+
+    /// Whether `what` is an entry that memory has. One that was forgotten before is none, but may be forgotten again: it may
+    /// be left in the bytes of the database.
+    ///
+    /// # Errors
+    /// There is no such entry.
+    async fn is_entry(&self, what: &Exclusion) -> Result<bool, ServiceError> {
+        let Exclusion::Entry(id) = what else { return Ok(false) };
+        let is_entry = self.publications.newest().await?.handbook.has_entry(id);
+        if !is_entry && !self.notes.exclusions().await?.contains(what) {
+            let reason = "no such entry: its id is at the end of its line in MEMORY.md".to_owned();
+            return Err(ServiceError::Invalid { field: "entry_id", reason });
+        }
+        Ok(is_entry)
     }
 
     /// Like [`MemoryNotes::forget`], for an exclusion that was checked, and without the archive. The caller scrubs the database.

@@ -51,9 +51,9 @@ impl SourceReader {
         Ok(baseline.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
-    /// Deletes the agent's wording, which may contain the text to forget.
+    /// Deletes the wording of models, which may contain the text to forget.
     pub(super) async fn purge_baseline(&self) -> Result<(), ServiceError> {
-        Ok(self.curation.purge_baseline().await?)
+        Ok(self.curation.purge().await?)
     }
 }
 

@@ -48,6 +48,7 @@ impl Wiring {
                 log: log.clone(),
                 installer: installer.clone(),
             },
+            running: self.running.clone(),
             clock: clock.clone(),
             events: events.clone(),
         });

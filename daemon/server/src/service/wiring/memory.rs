@@ -70,7 +70,7 @@ impl Wiring {
                 config: config.clone(),
                 clock: clock.clone(),
             }),
-            notes: self.notes(&publisher),
+            notes: self.notes(&publications, &publisher),
             overview: self.overview(&publications, &scanner),
             extraction: self.extraction(&publications, &citations),
             citations,
@@ -111,11 +111,16 @@ impl Wiring {
         }
     }
 
-    fn notes(&self, publisher: &Arc<Publisher>) -> Arc<MemoryNotes> {
+    fn notes(
+        &self,
+        publications: &Arc<Publications>,
+        publisher: &Arc<Publisher>,
+    ) -> Arc<MemoryNotes> {
         Arc::new(MemoryNotes {
             threads: self.store.threads.clone(),
             extractions: self.store.extractions.clone(),
             notes: self.store.notes.clone(),
+            publications: publications.clone(),
             publisher: publisher.clone(),
             archive: self.archive.clone(),
             clock: self.clock.clone(),

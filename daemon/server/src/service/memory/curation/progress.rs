@@ -79,9 +79,18 @@ impl Progress {
         (self.turns, self.spent.tokens)
     }
 
-    /// What ended the run, with its stable name.
+    /// What ended the run, with its stable name. Not the reason of a refusal, if it may quote what was forgotten since.
     pub(super) fn ended(&self) -> Option<(&'static str, Failure)> {
-        self.end.as_ref().map(|end| (end.name(), failure(end)))
+        let end = match self.is_overtaken() {
+            true => Some(&CurationEnd::Overtaken),
+            false => self.end.as_ref(),
+        };
+        end.map(|end| (end.name(), failure(end)))
+    }
+
+    fn is_overtaken(&self) -> bool {
+        // The sender is dropped when the daemon stops.
+        self.purged.has_changed().unwrap_or(true)
     }
 
     /// Records an end. The worker may fix rejected files a few times; until then the run continues.
@@ -119,9 +128,11 @@ impl Progress {
             spent: self.spent,
         };
         self.turns += 1;
+        // A copy, so that the run stays overtaken.
+        let mut purged = self.purged.clone();
         let answer = tokio::select! {
             // Its files contain text to forget, which no model may see any more.
-            _ = self.purged.changed() => Err(CurationEnd::Overtaken),
+            _ = purged.changed() => Err(CurationEnd::Overtaken),
             () = tokio::time::sleep_until(self.until) => {
                 Err(CurationEnd::OutOfTime(self.timeout_s))
             }
@@ -151,8 +162,7 @@ impl Progress {
             Some(end) => return Err(end.clone()),
             None => {}
         }
-        // The sender is dropped when the daemon stops.
-        if self.purged.has_changed().unwrap_or(true) {
+        if self.is_overtaken() {
             return Err(CurationEnd::Overtaken);
         }
         let spent = |name, words| Err(CurationEnd::Spent(name, words));

@@ -103,15 +103,21 @@ impl Folder {
         self.link.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
     }
 
-    /// Removes all folders except those of the generations in `kept`.
-    pub(super) fn sweep(&self, kept: &[u64]) {
-        let Ok(entries) = fs::read_dir(&self.generations) else { return };
+    /// Removes all folders except those of the generations in `kept`. After an error it goes on, and returns the first.
+    pub(super) fn sweep(&self, kept: &[u64]) -> io::Result<()> {
+        let entries = match fs::read_dir(&self.generations) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
         let kept: Vec<PathBuf> = kept.iter().map(|generation| self.of(*generation)).collect();
-        for entry in entries.flatten().filter(|entry| !kept.contains(&entry.path())) {
-            if let Err(error) = fs::remove_dir_all(entry.path()) {
-                tracing::warn!(%error, "cannot remove an old generation of memory");
+        let mut swept = Ok(());
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() && !kept.contains(&entry.path()) {
+                swept = swept.and(fs::remove_dir_all(entry.path()));
             }
         }
+        swept
     }
 
     /// The files of a generation with the person's changes; `None` if its folder does not exist.
@@ -212,7 +218,7 @@ mod tests {
         let seen = fs::read_to_string(state.path().join("memory/MEMORY.md")).unwrap();
         assert_eq!(seen, "one");
         put(&folder, 2, &files("two"));
-        folder.sweep(&[2]);
+        folder.sweep(&[2]).unwrap();
         assert_eq!(folder.found(2).unwrap(), Some(files("two")));
         assert_eq!(folder.found(1).unwrap(), None);
         assert_eq!(folder.read(2, "skills/build/SKILL.md").unwrap(), "steps");
@@ -244,7 +250,7 @@ mod tests {
             scope.spawn(|| {
                 for number in 2..=LAST {
                     put(&folder, number, &files(&number.to_string()));
-                    folder.sweep(&[number - 1, number]);
+                    folder.sweep(&[number - 1, number]).unwrap();
                 }
             });
             while read() < LAST {}

@@ -109,8 +109,7 @@ impl Publications {
         let newest = generations.into_iter().next();
         let settling = move |folder: &Folder| {
             newest.map_or(Ok(()), |newest| settle(folder, &newest))?;
-            folder.sweep(&kept);
-            Ok(())
+            folder.sweep(&kept)
         };
         self.in_folder(settling).await
     }

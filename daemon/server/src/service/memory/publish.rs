@@ -97,6 +97,11 @@ impl Publisher {
         self.in_turn(|publisher| async move { publisher.publications.settle().await }).await
     }
 
+    /// If the store is new, reads what the folder kept of the lost one.
+    pub(super) async fn take_over(self: &Arc<Self>) -> Result<(), ServiceError> {
+        self.in_turn(|publisher| async move { publisher.publications.take_over().await }).await
+    }
+
     /// Publishes what is known now; returns the current generation's number, and whether it is new.
     ///
     /// # Errors
@@ -139,7 +144,11 @@ impl Publisher {
             sources.engine,
         ]);
         let input = Digest128::of(summed.to_string().as_bytes()).to_string();
-        if input == base.input && purge == Purge::No {
+        let is_kept = base.journal.as_ref().is_some_and(|journal| {
+            journal.notes == sources.notes && journal.exclusions == sources.exclusions
+        });
+        let may_stay = is_kept && purge == Purge::No;
+        if input == base.input && may_stay {
             return Ok((base.number, false));
         }
         let edits = base.edits.clone();
@@ -156,7 +165,7 @@ impl Publisher {
         });
         let made = made.await?;
         let is_same = made.files == base.files && base.found == base.files;
-        if is_same && purge == Purge::No && base.number > 0 {
+        if is_same && may_stay {
             return Ok((base.number, false));
         }
         self.publish_generation(Base { input, ..base }, made, purge, owner).await
@@ -192,9 +201,12 @@ impl Publisher {
             found: None,
         };
         let passages = passages(&generation.files, &made.handbook, generation.at_ms);
-        let files = generation.files.clone();
-        let staging =
-            self.publications.in_folder(move |folder| folder.stage(number, &files)).await?;
+        let (files, journal) =
+            (generation.files.clone(), self.publications.journal(&generation).await?);
+        let staging = self
+            .publications
+            .in_folder(move |folder| folder.stage(number, &files, &journal))
+            .await?;
         baseline::commit(&staging, generation.at_ms).await;
         let fence = owner.map(|owner| self.jobs.fence(owner));
         let new = NewGeneration {
@@ -213,7 +225,7 @@ impl Publisher {
         let kept = if is_purge { vec![number] } else { vec![base.number, number] };
         self.publications.in_folder(move |folder| folder.switch(number, &staging)).await?;
         self.publications.set(&generation);
-        match self.publications.in_folder(move |folder| folder.sweep(&kept)).await {
+        match self.publications.in_folder(move |folder| folder.sweep(&kept, is_purge)).await {
             Err(error) if is_purge => Err(error),
             Err(error) => {
                 tracing::warn!(%error, "cannot remove an old generation of memory");

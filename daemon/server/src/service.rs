@@ -160,6 +160,10 @@ impl Services {
         let pruning = wiring.pruning();
         let compaction = wiring.compaction(&recorder, &pruning);
         let (memory, history) = (wiring.memory(socket), wiring.history());
+        // Before anything learns or forgets: a new store takes over what the folder excludes.
+        if let Err(error) = memory.publisher.settle().await {
+            tracing::warn!(%error, "cannot repair the memory folder; the next publication tries again");
+        }
         let context = wiring.context(&memory.reader);
         let policy = wiring.policy(&context.contexts);
         let job = wiring.job(&memory);
@@ -179,6 +183,7 @@ impl Services {
                     models: models.clone(),
                     repositories: policy.repositories.clone(),
                     curator: memory.curator.clone(),
+                    memory: memory.publications.clone(),
                 },
             }),
             reload: Arc::new(Reload::new((config, models), &job.jobs, &archive)),

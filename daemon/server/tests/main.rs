@@ -47,6 +47,7 @@ mod maintenance;
 mod many;
 mod memory;
 mod memory_agent;
+mod memory_lost;
 mod memory_model;
 mod memory_origin;
 mod memory_use;

@@ -172,6 +172,28 @@ async fn the_search_index_is_rebuilt_on_request() {
     daemon.stopped().await;
 }
 
+#[tokio::test]
+async fn a_rebuild_of_the_search_index_that_failed_is_tried_again() {
+    let (daemon, mut client) = daemon_with("").await;
+    soon("the item is found", async { while search(&mut client).await.is_empty() {} }).await;
+    let state = daemon.deps.config.now().state_dir.clone();
+    // A folder is in the way: the index is closed, and cannot be removed.
+    let blocked = state.join("search.db.seal");
+    std::fs::create_dir(&blocked).unwrap();
+    retry(&mut client, "reindex/search").await;
+    let params = SearchParams { query: "fetch_17".into(), ..Default::default() };
+    let fails = async { while client.call::<Search>(params.clone()).await.is_ok() {} };
+    soon("the rebuild fails", fails).await;
+    std::fs::remove_dir(&blocked).unwrap();
+    let found = async {
+        while client.call::<Search>(params.clone()).await.map_or(0, |found| found.hits.len()) == 0 {
+        }
+    };
+    soon("the item is found again", found).await;
+    run_after(&mut client, "reindex/search", 0).await;
+    daemon.stopped().await;
+}
+
 async fn why(client: &mut Client, thread: &str) -> WhyResult {
     client.call::<Why>(of(&format!("extract/{thread}"))).await.unwrap()
 }

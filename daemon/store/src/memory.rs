@@ -4,6 +4,7 @@
 
 mod agent;
 mod generation;
+mod lost;
 mod note;
 mod passage;
 mod usage;

@@ -120,8 +120,11 @@ pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
 ///
 /// The link `<name>.moving` has the end of that name while this runs: a kill between two of the files would leave a database
 /// without its log, which may look sound. The main file is renamed last, since a remaining log would be replayed into
-/// the new database.
+/// the new database. A move that failed or was interrupted is finished.
 pub(crate) fn move_aside(path: &Path, mark: &str, now_ms: i64) -> Result<PathBuf, StoreError> {
+    if let Some(moved) = finish_moving(path)? {
+        return Ok(moved);
+    }
     let (link, end) = (with_suffix(path, ".moving"), format!("{mark}{now_ms}"));
     let denied = |path: &Path, error: std::io::Error| StoreError::Access {
         path: path.to_owned(),
@@ -134,12 +137,11 @@ pub(crate) fn move_aside(path: &Path, mark: &str, now_ms: i64) -> Result<PathBuf
     Ok(target)
 }
 
-/// Finishes a move that a kill interrupted.
+/// Finishes a move that a kill or an error interrupted.
 fn finish_moving(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let link = with_suffix(path, ".moving");
     let Ok(end) = std::fs::read_link(&link) else { return Ok(None) };
-    // With the main file, everything was moved.
-    let target = end.to_str().map(|end| with_suffix(path, end)).filter(|target| !target.exists());
+    let target = end.to_str().map(|end| with_suffix(path, end));
     let moved = target.map(|target| rename_aside(path, target)).transpose()?;
     match std::fs::remove_file(&link) {
         Ok(()) => Ok(moved),
@@ -165,7 +167,9 @@ pub(crate) fn remove_aside(path: &Path) -> Result<(), StoreError> {
 }
 
 fn rename_aside(path: &Path, target: PathBuf) -> Result<PathBuf, StoreError> {
-    for part in ["-wal", "-shm", ".seal", ""] {
+    // With the main file, everything was moved: what is at `path` now is of its successor.
+    let parts = if target.exists() { &[][..] } else { &["-wal", "-shm", ".seal", ""] };
+    for part in parts {
         let from = with_suffix(path, part);
         match std::fs::rename(&from, with_suffix(&target, part)) {
             Ok(()) => {}
@@ -175,12 +179,10 @@ fn rename_aside(path: &Path, target: PathBuf) -> Result<PathBuf, StoreError> {
             }
         }
     }
-    if let Ok(SealCheck::Damaged(pages)) = seal::check(&target)
-        && let Err(error) = seal::clear(&target, &pages)
-    {
-        return Err(StoreError::Access { path: target, detail: error.to_string() });
+    match seal::clear(&target) {
+        Ok(()) => Ok(target),
+        Err(error) => Err(StoreError::Access { path: target, detail: error.to_string() }),
     }
-    Ok(target)
 }
 
 fn sync_folder_of(path: &Path) -> std::io::Result<()> {

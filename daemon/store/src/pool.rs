@@ -269,6 +269,10 @@ impl Pools {
         }
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.writer.is_closed()
+    }
+
     async fn close_connections(&self) {
         self.reader.close().await;
         self.writer.close().await;

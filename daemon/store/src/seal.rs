@@ -127,23 +127,40 @@ pub(crate) fn check(database: &Path) -> io::Result<SealCheck> {
     Ok(SealCheck::Repaired(flipped.into_iter().map(|(number, ..)| number).collect()))
 }
 
-/// Clears these pages of a database that was moved aside, so that none of their rows is salvaged; copies them to a
-/// file first. Keeps the first page, which describes the format of the others.
-pub(crate) fn clear(database: &Path, numbers: &[u64]) -> io::Result<()> {
-    let file = descriptor::of(database)?;
+/// Clears the damaged pages of a database that was moved aside, so that none of their rows is salvaged. Keeps the first
+/// page, which describes the format of the others.
+///
+/// They are first copied to a file, from which an interrupted call goes on: the seal no longer fits once a page is cleared.
+pub(crate) fn clear(database: &Path) -> io::Result<()> {
+    let copies = with_suffix(database, ".damaged-pages");
+    if !copies.exists() {
+        let Ok(SealCheck::Damaged(numbers)) = check(database) else { return Ok(()) };
+        copy(database, &numbers, &copies)?;
+    }
     let Some(Seal { page_bytes, .. }) = read(database)? else { return Ok(()) };
-    let mut kept = File::create(with_suffix(database, ".damaged-pages"))?;
-    let blank = vec![0; page_bytes];
+    let (file, blank) = (descriptor::of(database)?, vec![0; page_bytes]);
+    for copied in fs::read(copies)?.chunks_exact(size_of::<u64>() + page_bytes) {
+        let Some((number, _)) = copied.split_first_chunk() else { continue };
+        file.write_all_at(&blank, u64::from_be_bytes(*number) * page_bytes as u64)?;
+    }
+    file.sync_all()
+}
+
+/// Copies pages, each after its number, to a file that is there completely or not at all.
+fn copy(database: &Path, numbers: &[u64], to: &Path) -> io::Result<()> {
+    let Some(Seal { page_bytes, .. }) = read(database)? else { return Ok(()) };
+    let (file, new) = (descriptor::of(database)?, with_suffix(to, "-new"));
+    let mut copies = File::create(&new)?;
     for number in numbers.iter().filter(|number| **number > 0) {
-        let (mut page, at) = (vec![0; page_bytes], number * page_bytes as u64);
-        if file.read_exact_at(&mut page, at).is_ok() {
-            kept.write_all(&number.to_be_bytes())?;
-            kept.write_all(&page)?;
-            file.write_all_at(&blank, at)?;
+        let mut page = vec![0; page_bytes];
+        if file.read_exact_at(&mut page, number * page_bytes as u64).is_ok() {
+            copies.write_all(&number.to_be_bytes())?;
+            copies.write_all(&page)?;
         }
     }
-    kept.sync_all()?;
-    file.sync_all()
+    copies.sync_all()?;
+    fs::rename(new, to)?;
+    to.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 /// Flips the bit that makes the page match its digest, and returns its byte offset.

@@ -84,13 +84,18 @@ impl SearchIndex {
     /// Deletes the index and creates an empty one, after a `Corrupt` error. Running calls fail with `Closed`.
     ///
     /// # Errors
-    /// `Access` or `DiskFull` if no new index can be created.
+    /// `Access` or `DiskFull` if no new index can be created: the index is closed until another rebuild succeeds.
     pub async fn rebuild(&self) -> Result<(), StoreError> {
         self.pools().close().await;
         open::remove(&self.path)?;
         let pools = try_open(&self.path).await?;
         *self.pools.write().unwrap_or_else(PoisonError::into_inner) = pools;
         Ok(())
+    }
+
+    /// Whether it was closed, or a rebuild failed.
+    pub fn is_closed(&self) -> bool {
+        self.pools().is_closed()
     }
 
     pub async fn release_memory(&self) -> Result<(), StoreError> {

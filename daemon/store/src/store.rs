@@ -70,9 +70,10 @@ impl RebuildReport {
     }
 }
 
-/// A recovery under way. On a full disk it may fail when the old database is closed; the next call goes on from there.
+/// A recovery under way. It may fail, as on a full disk, or be dropped; the next call goes on from there.
 #[derive(Debug, Default)]
 struct Recovery {
+    /// Whether closing the damaged database has begun.
     is_closed: bool,
     /// New path of the damaged file.
     moved: Option<PathBuf>,
@@ -137,12 +138,10 @@ impl Database {
     /// `Access` or `DiskFull` if no new database can be created: calls fail with `Closed` until another recovery succeeds.
     pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
         let mut recovery = self.recovering.lock().await;
-        if recovery.moved.is_none() {
-            self.move_aside(&mut recovery, now_ms).await?;
-            if !recovery.is_closed {
-                return Ok(None);
-            }
+        if !recovery.is_closed && !self.is_damaged().await? {
+            return Ok(None);
         }
+        self.move_aside(&mut recovery, now_ms).await?;
         let (pools, opened) = open::open(&self.path, now_ms).await?;
         let moved = std::mem::take(&mut *recovery).moved;
         *self.rebuilt.write().unwrap_or_else(PoisonError::into_inner) =
@@ -151,23 +150,28 @@ impl Database {
         Ok(moved)
     }
 
-    /// Closes and moves aside a damaged database; a sound one stays.
-    async fn move_aside(&self, recovery: &mut Recovery, now_ms: i64) -> Result<(), StoreError> {
+    async fn is_damaged(&self) -> Result<bool, StoreError> {
         // Checked twice, as in `open`.
         let found = match self.check().await {
             Err(StoreError::Corrupt { .. }) => self.check().await,
             found => found,
         };
         match found {
-            Ok(()) => Ok(()),
-            Err(StoreError::Corrupt { .. }) => {
-                self.connections.pools().close_damaged().await;
-                recovery.is_closed = true;
-                recovery.moved = Some(open::move_aside(&self.path, path::DAMAGED, now_ms)?);
-                Ok(())
-            }
+            Ok(()) => Ok(false),
+            Err(StoreError::Corrupt { .. }) => Ok(true),
             Err(error) => Err(error),
         }
+    }
+
+    /// Closes a damaged database and moves it aside; goes on where an earlier call failed or was dropped. From then on
+    /// the database is never asked again whether it is damaged: another may be in its place.
+    async fn move_aside(&self, recovery: &mut Recovery, now_ms: i64) -> Result<(), StoreError> {
+        recovery.is_closed = true;
+        if recovery.moved.is_none() {
+            self.connections.pools().close_damaged().await;
+            recovery.moved = Some(open::move_aside(&self.path, path::DAMAGED, now_ms)?);
+        }
+        Ok(())
     }
 
     /// Whether the open database is still the file at its path. It is not after someone removed the database or its
@@ -234,6 +238,11 @@ impl Database {
     /// Reads every page of the file through a new connection: the others may have cached pages from before the damage.
     async fn check(&self) -> Result<(), StoreError> {
         self.check_pages().await?;
+        // Opening would create it.
+        if !self.path.exists() {
+            let (path, detail) = (self.path.to_path_buf(), "it was removed".to_owned());
+            return Err(StoreError::Access { path, detail });
+        }
         let fresh = Pools::open(&self.path).await?;
         let result = open::check(&fresh).await;
         fresh.close().await;

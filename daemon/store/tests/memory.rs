@@ -278,3 +278,41 @@ async fn a_run_that_lost_its_job_stores_nothing() {
     assert!(hits(&store, "words", None).await.is_empty());
     assert!(publish_as(&store, 1, &[], Some(&fence)).await.unwrap(), "the owner publishes");
 }
+
+#[tokio::test]
+async fn a_new_store_takes_over_what_the_folder_kept_but_no_note_that_a_newer_generation_forgot() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let note = |id: &str| NoteRow {
+        note_id: id.to_owned(),
+        project: None,
+        at_ms: 1,
+        text: id.to_owned(),
+        origin: Origin::of_edit(),
+    };
+    let generation = |number| Generation {
+        generation: number,
+        at_ms: 9,
+        input: String::new(),
+        threads: 1,
+        handbook: "{}".to_owned(),
+        edits: Edits::default(),
+        files: [("MEMORY.md".to_owned(), "mine".to_owned())].into(),
+        found: None,
+    };
+    let out = [Exclusion::Entry("e".to_owned()), Exclusion::Thread("t".to_owned())];
+    assert!(!store.generations.knows_folder().await.unwrap());
+    let added = store.generations.take_over(&generation(7), &[note("a")], &out[..1]).await.unwrap();
+    assert_eq!(added, 3);
+    assert!(store.generations.knows_folder().await.unwrap());
+    assert_eq!(store.generations.newest().await.unwrap(), [generation(7)]);
+    let older = store.generations.take_over(&generation(6), &[note("b")], &out).await.unwrap();
+    assert_eq!(older, 1, "only the exclusion");
+    assert_eq!(store.notes.list().await.unwrap(), [note("a")]);
+    assert_eq!(store.notes.exclusions().await.unwrap(), out);
+    assert!(publish(&store, 8, &[]).await, "on top of it");
+
+    let temp = Temp::new();
+    let (other, _) = temp.open().await;
+    assert!(publish(&other, 1, &[]).await && other.generations.knows_folder().await.unwrap());
+}

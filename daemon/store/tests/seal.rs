@@ -133,14 +133,70 @@ async fn a_kill_while_a_damaged_database_is_moved_aside_costs_none_of_its_files(
         }
         let (store, opened) = temp.open().await;
         let aside = part(&temp, ".corrupt-77");
-        if moved < PARTS.len() {
-            assert_eq!(opened.moved_aside, Some(aside.clone()), "after {moved} files");
-            check_salvaged(&store, aside, opened.salvaged.unwrap()).await;
-        }
+        assert_eq!(opened.moved_aside, Some(aside.clone()), "after {moved} files");
+        check_salvaged(&store, aside, opened.salvaged.unwrap()).await;
         assert!(part(&temp, ".moving").symlink_metadata().is_err(), "after {moved} files");
         drop(store);
         let (_, opened) = temp.open().await;
         assert_eq!(opened.moved_aside, None, "it was moved once");
+    }
+}
+
+/// The seal no longer fits a file of which a page was cleared.
+#[tokio::test]
+async fn a_kill_while_damaged_pages_are_cleared_costs_neither_their_copies_nor_a_sound_page() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    damage(&temp);
+    let aside = part(&temp, ".corrupt-77");
+    let (store, opened) = temp.open().await;
+    drop(store);
+    let moved = opened.moved_aside.unwrap();
+    for suffix in ["", ".seal", ".damaged-pages"] {
+        let of = |path: &std::path::Path| {
+            let mut path = path.as_os_str().to_owned();
+            path.push(suffix);
+            PathBuf::from(path)
+        };
+        fs::rename(of(&moved), of(&aside)).unwrap();
+    }
+    let copies = fs::read(part(&temp, ".corrupt-77.damaged-pages")).unwrap();
+    let bytes = fs::read(&aside).unwrap();
+    // The page is back, and only the copies know of it.
+    let (number, page) = copies.split_first_chunk::<8>().unwrap();
+    let page_bytes = page.len();
+    let at = usize::try_from(u64::from_be_bytes(*number)).unwrap() * page_bytes;
+    fs::write(&aside, [&bytes[..at], page, &bytes[at + page_bytes..]].concat()).unwrap();
+    for suffix in PARTS {
+        fs::remove_file(part(&temp, suffix)).ok();
+    }
+    std::os::unix::fs::symlink(".corrupt-77", part(&temp, ".moving")).unwrap();
+    let (store, opened) = temp.open().await;
+    check_salvaged(&store, aside, opened.salvaged.unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_recovery_that_failed_while_it_moved_the_file_goes_on_and_says_what_it_replaced() {
+    // Where the copies of the damaged pages are written, and where the mark of the move is.
+    for is_before_the_move in [false, true] {
+        let temp = Temp::new();
+        filled(&temp).await;
+        let (store, _) = temp.open().await;
+        damage(&temp);
+        let aside = part(&temp, ".corrupt-1");
+        let blocked = part(&temp, ".corrupt-1.damaged-pages");
+        match is_before_the_move {
+            true => std::os::unix::fs::symlink(".corrupt-1", part(&temp, ".moving")).unwrap(),
+            false => {
+                fs::create_dir(&blocked).unwrap();
+                assert!(store.database.recover(1).await.is_err());
+                assert!(store.database.is_recovery_unfinished());
+                fs::remove_dir(&blocked).unwrap();
+            }
+        }
+        assert_eq!(store.database.recover(2).await.unwrap(), Some(aside.clone()));
+        let salvaged = store.database.rebuilt().unwrap().salvaged.unwrap();
+        check_salvaged(&store, aside, salvaged).await;
     }
 }
 

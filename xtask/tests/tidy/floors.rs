@@ -221,7 +221,7 @@ const COMPACTION: &[Floor] = &[
 
 /// Memory, lowest first.
 const MEMORY: &[Floor] = &[
-    &["ask", "baseline", "folder", "passages", "project", "sources"],
+    &["ask", "baseline", "folder", "journal", "passages", "project", "sources"],
     &["publications"],
     &["citations", "reader", "thread_reader"],
     &["extract"],

@@ -11,13 +11,26 @@ use crate::new_file::{self, NEW};
 /// Levels of folders above a transcript: year, month, day.
 const DEPTH: usize = 3;
 
-/// Finds the transcript of a thread by its name, in the newest folders first.
+/// Bytes before the thread's id in a name: `rollout-2026-11-21T10-15-00-`.
+const BEFORE_ID: usize = 28;
+
+/// Finds the transcript of a thread by its name, in the newest folders first, and syncs its folders: the call that created it
+/// may have been interrupted before it did.
 pub(super) fn find(folder: &Path, thread_id: &str) -> io::Result<Option<PathBuf>> {
-    if thread_id.is_empty() {
-        return Ok(None);
+    let end = format!("{thread_id}.jsonl");
+    // The whole id: under a part of one, a thread would have two writers.
+    let is_it =
+        |name: &str| name.starts_with("rollout-") && name.get(BEFORE_ID..) == Some(end.as_str());
+    let found = find_below(folder, DEPTH, &is_it)?;
+    if let Some(path) = &found {
+        sync_folders(path)?;
     }
-    let end = format!("-{thread_id}.jsonl");
-    find_below(folder, DEPTH, &|name| name.starts_with("rollout-") && name.ends_with(&end))
+    Ok(found)
+}
+
+fn sync_folders(path: &Path) -> io::Result<()> {
+    let mut folders = path.ancestors().skip(1).take(DEPTH + 1);
+    folders.try_for_each(|folder| fs::File::open(folder)?.sync_all())
 }
 
 fn find_below(
@@ -58,6 +71,8 @@ pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<
     let path = folder.join(compose::folder(at_ms)).join(name);
     sweep_beside(&path);
     new_file::publish(&path, |file| file.write_all(compose::opening(opening, at_ms).as_bytes()))?;
+    // An interrupted call may have left a folder that is not synced into the one above.
+    sync_folders(&path)?;
     Ok(path)
 }
 

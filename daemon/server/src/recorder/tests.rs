@@ -67,7 +67,8 @@ async fn one_key_is_one_thread_after_a_restart_and_for_two_concurrent_calls() {
     let other = Opening { originator: "another".into(), ..opening() };
     let other = recorder.open(Key::Client("k".into()), other).await.unwrap();
     assert_ne!(other.thread_id, first.thread_id, "a key belongs to its program");
-    for key in ["nobody", "", "../../x"] {
+    let part = first.thread_id.rsplit('-').next().unwrap();
+    for key in ["nobody", "", "../../x", part, &format!("00-{}", first.thread_id)] {
         let missing = recorder.open(Key::Thread(key.into()), opening()).await;
         assert!(matches!(missing, Err(RecorderError::NotFound(_))), "{key}");
     }

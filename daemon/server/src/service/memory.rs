@@ -13,6 +13,9 @@
 //! next start or publication writes the folder from the store ([`Publisher::settle`]). A run that lost its job
 //! finds a newer generation and publishes nothing.
 //!
+//! *A lost store* is replaced by an empty one, which takes over what the folder's `journal` has, before anything is
+//! learned or forgotten.
+//!
 //! *A model*, if configured, reads threads (`ask`), and an external worker edits the published files with it
 //! (`curation`). Memory is always built without the model first; if the model fails, that version remains.
 //!
@@ -25,6 +28,7 @@ mod curation;
 mod curator;
 mod extract;
 mod folder;
+mod journal;
 mod notes;
 mod passages;
 mod project;

@@ -9,7 +9,7 @@ use longhaul_protocol::warning::Warning;
 use longhaul_store::{CompactionTotals, RebuildReport, SCHEMA_VERSION};
 
 use super::compaction::CompactionLog;
-use super::memory::CuratorProcess;
+use super::memory::{CuratorProcess, Publications};
 use super::storage::Storage;
 use crate::clock::Clock;
 use crate::config::Live;
@@ -41,6 +41,7 @@ pub struct OptionalParts {
     pub(super) models: Arc<Models>,
     pub(super) repositories: Repositories,
     pub(super) curator: Arc<CuratorProcess>,
+    pub(super) memory: Arc<Publications>,
 }
 
 impl Instance {
@@ -117,11 +118,14 @@ impl Status {
 
     /// What a person should know, `progress` included.
     pub fn warnings(&self, progress: &Progress) -> Vec<Warning> {
-        let OptionalParts { models, repositories, curator } = &self.optional;
+        let OptionalParts { models, repositories, curator, memory } = &self.optional;
         let mut warnings = warnings(progress, models.refused_today());
         warnings.extend(repaired(self.storage.database().pages_repaired()));
         warnings.extend(repositories.unavailable().as_deref().map(unseen));
         warnings.extend(curator.missing().map(uncurated));
+        let (is_taken_over, asides) = memory.after_loss();
+        warnings.extend(is_taken_over.then(taken_over));
+        warnings.extend(asides.iter().map(|aside| set_aside(aside)));
         warnings
     }
 }
@@ -144,6 +148,22 @@ fn uncurated(program: &Path) -> Warning {
         format!("the model cannot edit the files of memory: {} is not there", program.display()),
         "cargo install --locked --path workers/curator, into the folder of longhauld; until then memory is \
          made by rules alone",
+    )
+}
+
+fn taken_over() -> Warning {
+    warning(
+        "memory_taken_over",
+        "the database was new or damaged: your notes, edits and exclusions were read from the memory folder".to_owned(),
+        "nothing is lost; memory of the threads follows as they are read again",
+    )
+}
+
+fn set_aside(folder: &Path) -> Warning {
+    warning(
+        "memory_set_aside",
+        format!("memory of a lost database could not be taken over; it is in {}", folder.display()),
+        "copy what is yours into the memory folder, then delete it; longhaul memory forget deletes it, too",
     )
 }
 

@@ -5,7 +5,7 @@ use longhaul_core::memory::Files;
 use longhaul_core::memory::edits::Edits;
 use sqlx::Row as _;
 
-use super::passage;
+use super::{lost, passage};
 use crate::error::StoreError;
 use crate::job::fenced;
 use crate::pool::Connections;
@@ -128,6 +128,7 @@ impl GenerationTable {
             let query = if number == 0 { query.bind(found.as_str()) } else { query.bind(number) };
             query.execute(&mut *transaction).await.map_err(classify)?;
         }
+        sqlx::query(lost::MARK).execute(&mut *transaction).await.map_err(classify)?;
         passage::replace(&mut transaction, new.passages).await.map_err(classify)?;
         pools.commit_durably(transaction).await?;
         Ok(true)
@@ -138,6 +139,6 @@ fn decoded<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, sqlx::Error>
     serde_json::from_str(json).map_err(|error| sqlx::Error::Decode(error.into()))
 }
 
-fn encoded<T: serde::Serialize>(value: &T) -> Result<String, sqlx::Error> {
+pub(super) fn encoded<T: serde::Serialize>(value: &T) -> Result<String, sqlx::Error> {
     serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()))
 }

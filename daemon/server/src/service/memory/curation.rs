@@ -165,12 +165,12 @@ impl Curation {
 
     /// The work to do; `None` if nothing changed since the last success.
     async fn due(&self) -> Result<Option<DueWork>, ServiceError> {
-        let (base, known) = {
-            let _making = self.publisher.lock().await;
-            let base = self.publisher.base().await?;
-            let known = self.publisher.consolidated_by_rules(&base.edits).await?;
-            (base, known)
+        let reading = |publisher: Arc<Publisher>| async move {
+            let base = publisher.base().await?;
+            let known = publisher.consolidated_by_rules(&base.edits).await?;
+            Ok((base, known))
         };
+        let (base, known) = self.publisher.in_turn(reading).await?;
         let input = input_of(&known.files, &known.handbook);
         let last = self.log.table.get().await?;
         let baseline = self.publisher.agent_baseline().await?;
@@ -243,7 +243,7 @@ impl Curation {
 
     /// Publishes the files of a worker and settles its job.
     pub(in crate::service) async fn deliver(
-        &self,
+        self: &Arc<Self>,
         owner: &Owner,
         files: Files,
     ) -> Result<(), ServiceError> {
@@ -257,27 +257,34 @@ impl Curation {
         let judged = run.clone();
         let judged = tokio::task::spawn_blocking(move || judged.judge(files)).await?;
         let files = judged.map_err(|reason| progress.end(CurationEnd::Refused(reason)))?;
-        // Keep the lock until the row is stored, or the row could restore what is forgotten in between.
-        let _making = self.publisher.lock().await;
-        let is_new = match self.publish(&run, files.clone()).await {
-            Ok(is_new) => is_new,
-            Err(ServiceError::Busy) => return Err(progress.end(CurationEnd::Overtaken)),
-            Err(error) => return Err(error),
-        };
-        let seen = run.task.seen.clone();
-        let baseline = Baseline { input: run.input.clone(), files, seen };
+        let (row, curation, run) = (row(&run, &progress), Arc::clone(self), Arc::clone(&run));
+        // The row is stored in the same turn, or it could restore what is forgotten in between.
+        let work = move |_| async move { curation.publish_and_settle(&run, files, row).await };
+        match self.publisher.in_turn(work).await {
+            Err(ServiceError::Busy) => Err(progress.end(CurationEnd::Overtaken)),
+            delivered => delivered,
+        }
+    }
+
+    async fn publish_and_settle(
+        &self,
+        run: &Run,
+        files: Files,
+        row: AgentRow,
+    ) -> Result<(), ServiceError> {
+        let is_new = self.publish(run, files.clone()).await?;
+        let baseline = Baseline { input: run.input.clone(), files, seen: run.task.seen.clone() };
         let row = AgentRow {
             baseline: serde_json::to_string(&baseline).ok(),
             outcome: if is_new { "published" } else { "unchanged" }.to_owned(),
-            ..row(&run, &progress)
+            ..row
         };
-        self.log.put(row, &self.jobs.finishing_fence(owner)).await?;
-        self.release(owner);
+        self.log.put(row, &self.jobs.finishing_fence(&run.owner)).await?;
+        self.release(&run.owner);
         Ok(())
     }
 
-    /// Publishes the files, if the current generation is the one the work began with; the caller holds the publication
-    /// lock. Returns false if the files equal the current ones.
+    /// Publishes the files, if the current generation is the one the work began with; in the publisher's turn. Returns false if the files equal the current ones.
     async fn publish(&self, run: &Run, files: Files) -> Result<bool, ServiceError> {
         let base = self.publisher.base().await?;
         let began = &run.base;

@@ -3,6 +3,12 @@
 //! `<state>/memory` is a link to the current generation, `<state>/memory.d/g<number>`. A new generation is written
 //! next to it and becomes visible by one rename of the link. Folders have mode 0700, files 0600. Reads are bounded and
 //! do not follow links.
+//!
+//! Next to it is its journal, `g<number>.json`, which agents are not pointed to: it has the notes of all projects as they were
+//! written.
+//!
+//! A generation that the store has lost, and of which the journal cannot be read, is renamed to `kept-g<number>`: a person's
+//! changes in it cannot be told from our lines.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -17,7 +23,13 @@ const FILES_MAX: usize = 8_192;
 /// Maximum bytes of a file; longer files are not memory.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
+/// Maximum bytes of a journal, which has all files and more.
+const JOURNAL_BYTES_MAX: u64 = 128 << 20;
+
 const DEPTH_MAX: usize = 6;
+
+/// Before the name of a generation that was set aside.
+const ASIDE: &str = "kept-";
 
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
@@ -44,12 +56,58 @@ impl Folder {
         self.generations.join(format!("g{generation}"))
     }
 
-    /// Writes `files` to a staging folder of `generation`, synced.
-    pub(super) fn stage(&self, generation: u64, files: &Files) -> io::Result<PathBuf> {
-        let staging = self.generations.join(format!(".staging-g{generation}"));
-        match fs::remove_dir_all(&staging) {
+    /// The generation that the link points at, if its folder exists.
+    pub(super) fn current(&self) -> Option<u64> {
+        let target = fs::read_link(&self.link).ok()?;
+        let number = target.strip_prefix("memory.d").ok()?.to_str()?.strip_prefix('g')?;
+        number.parse().ok().filter(|number| self.of(*number).is_dir())
+    }
+
+    fn journal_path(&self, generation: u64) -> PathBuf {
+        self.generations.join(format!("g{generation}.json"))
+    }
+
+    /// The journal of a generation; `None` if it has none.
+    pub(super) fn journal(&self, generation: u64) -> io::Result<Option<String>> {
+        match text_of(&self.journal_path(generation), JOURNAL_BYTES_MAX) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            text => text,
+        }
+    }
+
+    /// Renames a generation with its journal, so that only a forgetting removes it.
+    pub(super) fn set_aside(&self, generation: u64) -> io::Result<()> {
+        let name = |n: u64| self.generations.join(format!("{ASIDE}g{generation}-{n}"));
+        let aside = (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0));
+        match fs::rename(self.journal_path(generation), aside.with_extension("json")) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Err(_) | Ok(()) => {}
+        }
+        fs::rename(self.of(generation), aside)?;
+        File::open(&self.generations)?.sync_all()
+    }
+
+    /// The folders that were set aside.
+    pub(super) fn asides(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.generations).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| is_aside(path) && path.is_dir()).collect()
+    }
+
+    /// Writes `files` to a staging folder of `generation`, and the journal next to it; synced.
+    pub(super) fn stage(
+        &self,
+        generation: u64,
+        files: &Files,
+        journal: &str,
+    ) -> io::Result<PathBuf> {
+        let staging = self.generations.join(format!(".staging-g{generation}"));
+        let staged_journal = staging.with_extension("json");
+        for left in [fs::remove_dir_all(&staging), fs::remove_file(&staged_journal)] {
+            match left {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Err(_) | Ok(()) => {}
+            }
         }
         make(&staging)?;
         let mut folders = vec![staging.clone()];
@@ -61,11 +119,9 @@ impl Folder {
                 make(parent)?;
                 folders.push(parent.to_owned());
             }
-            let mut options = OpenOptions::new();
-            let mut file = options.write(true).create_new(true).mode(0o600).open(&path)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_data()?;
+            write_new(&path, text)?;
         }
+        write_new(&staged_journal, journal)?;
         folders.iter().rev().try_for_each(|folder| File::open(folder)?.sync_all())?;
         Ok(staging)
     }
@@ -76,6 +132,7 @@ impl Folder {
         if target.exists() {
             fs::remove_dir_all(&target)?;
         }
+        fs::rename(staging.with_extension("json"), self.journal_path(generation))?;
         fs::rename(staging, &target)?;
         File::open(&self.generations)?.sync_all()?;
         self.point_at(generation)
@@ -103,15 +160,28 @@ impl Folder {
         self.link.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
     }
 
-    /// Removes all folders except those of the generations in `kept`.
-    pub(super) fn sweep(&self, kept: &[u64]) {
-        let Ok(entries) = fs::read_dir(&self.generations) else { return };
-        let kept: Vec<PathBuf> = kept.iter().map(|generation| self.of(*generation)).collect();
-        for entry in entries.flatten().filter(|entry| !kept.contains(&entry.path())) {
-            if let Err(error) = fs::remove_dir_all(entry.path()) {
-                tracing::warn!(%error, "cannot remove an old generation of memory");
+    /// Removes all generations except those in `kept`, and, unless this is a purge, those that were set aside. After an error it goes on, and returns the first.
+    pub(super) fn sweep(&self, kept: &[u64], is_purge: bool) -> io::Result<()> {
+        let entries = match fs::read_dir(&self.generations) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        let paths = |generation: &u64| [self.of(*generation), self.journal_path(*generation)];
+        let kept: Vec<PathBuf> = kept.iter().flat_map(paths).collect();
+        let is_kept = |path: &PathBuf| kept.contains(path) || (!is_purge && is_aside(path));
+        let mut swept = Ok(());
+        for entry in entries {
+            let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+            if is_kept(&path) {
+                continue;
+            }
+            if kind.is_dir() {
+                swept = swept.and(fs::remove_dir_all(path));
+            } else if path.extension().is_some_and(|extension| extension == "json") {
+                swept = swept.and(fs::remove_file(path));
             }
         }
+        swept
     }
 
     /// The files of a generation with the person's changes; `None` if its folder does not exist.
@@ -139,8 +209,19 @@ impl Folder {
                 return Err(refused(path));
             }
         }
-        text_of(&whole)?.ok_or_else(|| refused(path))
+        text_of(&whole, FILE_BYTES_MAX)?.ok_or_else(|| refused(path))
     }
+}
+
+fn is_aside(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE))
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()
 }
 
 fn make(folder: &Path) -> io::Result<()> {
@@ -169,7 +250,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Files, depth: usize) -> io::
         if kind.is_dir() && depth < DEPTH_MAX {
             collect(&entry.path(), &format!("{path}/"), files, depth + 1)?;
         } else if kind.is_file()
-            && let Some(text) = text_of(&entry.path())?
+            && let Some(text) = text_of(&entry.path(), FILE_BYTES_MAX)?
         {
             files.insert(path, text);
         }
@@ -178,14 +259,14 @@ fn collect(folder: &Path, prefix: &str, files: &mut Files, depth: usize) -> io::
 }
 
 /// The text of a regular file; `None` if it is too long or not UTF-8.
-fn text_of(path: &Path) -> io::Result<Option<String>> {
+fn text_of(path: &Path, bytes_max: u64) -> io::Result<Option<String>> {
     let file = File::open(path)?;
     let stat = file.metadata()?;
-    if !stat.is_file() || stat.len() > FILE_BYTES_MAX {
+    if !stat.is_file() || stat.len() > bytes_max {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(String::from_utf8(bytes).ok())
 }
 
@@ -200,7 +281,7 @@ mod tests {
     }
 
     fn put(folder: &Folder, generation: u64, files: &Files) {
-        let staged = folder.stage(generation, files).unwrap();
+        let staged = folder.stage(generation, files, "{}").unwrap();
         folder.switch(generation, &staged).unwrap();
     }
 
@@ -212,7 +293,7 @@ mod tests {
         let seen = fs::read_to_string(state.path().join("memory/MEMORY.md")).unwrap();
         assert_eq!(seen, "one");
         put(&folder, 2, &files("two"));
-        folder.sweep(&[2]);
+        folder.sweep(&[2], false).unwrap();
         assert_eq!(folder.found(2).unwrap(), Some(files("two")));
         assert_eq!(folder.found(1).unwrap(), None);
         assert_eq!(folder.read(2, "skills/build/SKILL.md").unwrap(), "steps");
@@ -244,7 +325,7 @@ mod tests {
             scope.spawn(|| {
                 for number in 2..=LAST {
                     put(&folder, number, &files(&number.to_string()));
-                    folder.sweep(&[number - 1, number]);
+                    folder.sweep(&[number - 1, number], false).unwrap();
                 }
             });
             while read() < LAST {}
@@ -255,7 +336,7 @@ mod tests {
     fn leftovers_of_a_crash_do_not_prevent_a_publication() {
         let state = tempfile::tempdir().unwrap();
         let folder = Folder::new(state.path());
-        folder.stage(1, &files("half")).unwrap();
+        folder.stage(1, &files("half"), "{}").unwrap();
         fs::create_dir_all(folder.of(1)).unwrap();
         fs::write(folder.of(1).join("MEMORY.md"), "an orphan").unwrap();
         symlink("nowhere", state.path().join("memory.next")).unwrap();
@@ -277,7 +358,7 @@ mod tests {
         }
         assert_eq!(folder.found(1).unwrap(), Some(files("one")), "links are not followed");
         let bad = Files::from([("../x".to_owned(), String::new())]);
-        assert!(folder.stage(2, &bad).is_err());
+        assert!(folder.stage(2, &bad, "{}").is_err());
     }
 
     #[test]
@@ -285,7 +366,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let folder = Folder::new(state.path());
         fs::create_dir(state.path().join("memory")).unwrap();
-        let staged = folder.stage(1, &files("one")).unwrap();
+        let staged = folder.stage(1, &files("one"), "{}").unwrap();
         assert!(folder.switch(1, &staged).is_err());
     }
 }

@@ -179,6 +179,8 @@ impl MemoryNotes {
         &self,
         what: &Exclusion,
     ) -> Result<ForgetResult, ServiceError> {
+        // A publication would bring back what a new store lacks and the folder has.
+        self.publisher.take_over().await?;
         // Looked up first: a publication in between no longer has the thread.
         let summary = match what {
             Exclusion::Thread(id) => self.publisher.summary_path(id).await?,

@@ -1,6 +1,7 @@
 //! The newest generation, cached, and the memory folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_core::memory::Files;
@@ -10,10 +11,11 @@ use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::own::Own;
 use longhaul_core::redact::redact;
 use longhaul_protocol::event::EventKind;
-use longhaul_store::{Generation, GenerationTable, NewGeneration};
+use longhaul_store::{Generation, GenerationTable, NewGeneration, NoteTable};
 use serde_json::json;
 
 use super::folder::Folder;
+use super::journal::Journal;
 use crate::events::EventHub;
 use crate::service::error::ServiceError;
 
@@ -26,6 +28,8 @@ pub(super) struct Base {
     /// Its files with the person's changes.
     pub(super) found: Files,
     pub(super) edits: Edits,
+    /// What the folder would keep of a lost store.
+    pub(super) journal: Option<Journal>,
 }
 
 #[derive(Debug, Default)]
@@ -41,16 +45,25 @@ pub(super) struct Publication {
 
 pub struct Publications {
     generations: GenerationTable,
+    notes: NoteTable,
     folder: Folder,
     events: EventHub,
     newest: Mutex<Option<Arc<Publication>>>,
+    /// Set when a lost store's memory was read from the folder since the start.
+    is_taken_over: AtomicBool,
 }
 
 impl Publications {
     /// `state_dir` contains the memory folder.
-    pub fn new(generations: GenerationTable, state_dir: &Path, events: EventHub) -> Self {
-        let (folder, newest) = (Folder::new(state_dir), Mutex::default());
-        Self { generations, folder, events, newest }
+    pub fn new(
+        generations: GenerationTable,
+        notes: NoteTable,
+        state_dir: &Path,
+        events: EventHub,
+    ) -> Self {
+        let (folder, newest, is_taken_over) =
+            (Folder::new(state_dir), Mutex::default(), false.into());
+        Self { generations, notes, folder, events, newest, is_taken_over }
     }
 
     pub(super) fn folder(&self) -> &Folder {
@@ -102,22 +115,77 @@ impl Publications {
         Ok(self.generations.purge(generation).await?)
     }
 
-    /// Restores the folder from the store.
+    /// Restores the folder from the store, or what the store lost from the folder.
     pub(super) async fn settle(&self) -> Result<(), ServiceError> {
+        self.take_over().await?;
         let generations = self.generations.newest().await?;
         let kept: Vec<u64> = generations.iter().map(|generation| generation.generation).collect();
-        let newest = generations.into_iter().next();
-        let settling = move |folder: &Folder| {
-            newest.map_or(Ok(()), |newest| settle(folder, &newest))?;
-            folder.sweep(&kept);
-            Ok(())
+        if let Some(newest) = generations.first() {
+            self.restore(newest).await?;
+        }
+        self.in_folder(move |folder| folder.sweep(&kept, false)).await
+    }
+
+    /// If the store is new, reads what the folder kept of the lost one.
+    pub(super) async fn take_over(&self) -> Result<(), ServiceError> {
+        let newest = self.generations.newest().await?;
+        let newest = newest.first().map_or(0, |generation| generation.generation);
+        let Some(current) = self.in_folder(|folder| Ok(folder.current())).await? else {
+            return Ok(());
         };
-        self.in_folder(settling).await
+        if current <= newest && self.generations.knows_folder().await? {
+            return Ok(());
+        }
+        let journal = self.in_folder(move |folder| folder.journal(current)).await?;
+        match journal.as_deref().and_then(Journal::read) {
+            Some(journal) if journal.generation.generation == current => {
+                let Journal { generation, notes, exclusions } = &journal;
+                let added = self.generations.take_over(generation, notes, exclusions).await?;
+                if added > 0 {
+                    tracing::warn!(generation = current, added, "took over memory from its folder");
+                    self.is_taken_over.store(true, Ordering::Relaxed);
+                    *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                }
+                Ok(())
+            }
+            _ if current > newest => {
+                tracing::warn!(generation = current, "set memory aside that the store lost");
+                self.in_folder(move |folder| folder.set_aside(current)).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the folder of a generation, if it is not there.
+    async fn restore(&self, newest: &Generation) -> Result<(), ServiceError> {
+        let (journal, newest) = (self.journal(newest).await?, newest.clone());
+        let restoring = move |folder: &Folder| {
+            let number = newest.generation;
+            if folder.of(number).is_dir() {
+                return folder.point_at(number);
+            }
+            let staging = folder.stage(number, &newest.files, &journal)?;
+            folder.switch(number, &staging)
+        };
+        self.in_folder(restoring).await
+    }
+
+    /// The text of the journal of a generation.
+    pub(super) async fn journal(&self, generation: &Generation) -> Result<String, ServiceError> {
+        let (notes, exclusions) = (self.notes.list().await?, self.notes.exclusions().await?);
+        let text = Journal { generation: generation.clone(), notes, exclusions }.text();
+        text.map_err(|error| ServiceError::file(self.folder.path(), error.into()))
+    }
+
+    /// Whether memory of a lost store was taken over since the start, and the folders of those that could not be.
+    pub fn after_loss(&self) -> (bool, Vec<PathBuf>) {
+        (self.is_taken_over.load(Ordering::Relaxed), self.folder.asides())
     }
 
     /// The newest generation with the person's changes to it and to the one before, which may have been open in an
     /// editor when the newest was published.
     pub(super) async fn base(&self, now_ms: i64) -> Result<Base, ServiceError> {
+        self.take_over().await?;
         let mut generations = self.generations.newest().await?.into_iter();
         let Some(newest) = generations.next() else {
             return Ok(Base {
@@ -126,11 +194,12 @@ impl Publications {
                 files: Files::new(),
                 found: Files::new(),
                 edits: Edits::default(),
+                journal: None,
             });
         };
         let before = generations.next();
+        self.restore(&newest).await?;
         let reading = self.in_folder(move |folder| {
-            settle(folder, &newest)?;
             let mut edits = newest.edits.clone();
             if let Some(Generation { generation, found: Some(seen), .. }) = before
                 && let Some(now) = folder.found(generation)?
@@ -145,7 +214,8 @@ impl Publications {
                 edits.take_out("MEMORY.md", text);
             }
             let Generation { generation: number, input, files, .. } = newest;
-            Ok(Base { number, input, files, found, edits })
+            let journal = folder.journal(number)?.as_deref().and_then(Journal::read);
+            Ok(Base { number, input, files, found, edits, journal })
         });
         reading.await
     }
@@ -178,14 +248,6 @@ fn publication_of(generation: &Generation, folder: &Folder) -> Publication {
         page: generation.files.get("memory_summary.md").cloned().unwrap_or_default(),
         own: Own::new(folder.roots(), &generation.files),
     }
-}
-
-fn settle(folder: &Folder, newest: &Generation) -> std::io::Result<()> {
-    if folder.of(newest.generation).is_dir() {
-        return folder.point_at(newest.generation);
-    }
-    let staging = folder.stage(newest.generation, &newest.files)?;
-    folder.switch(newest.generation, &staging)
 }
 
 /// A secret that a person wrote into a file of memory stays there, and is copied nowhere.

@@ -9,7 +9,7 @@ use longhaul_core::memory::consolidate::{Consolidation, Handbook};
 use longhaul_core::memory::edits::Edits;
 use longhaul_store::{ExtractionRow, Generation, NewGeneration};
 use serde_json::json;
-use tokio::sync::{Mutex, MutexGuard, watch};
+use tokio::sync::{Mutex, watch};
 
 use super::baseline;
 use super::passages::passages;
@@ -65,9 +65,21 @@ impl Publisher {
         self.publications.summary_path(thread_id).await
     }
 
-    /// Locks out other publications.
-    pub(super) async fn lock(&self) -> MutexGuard<'_, ()> {
-        self.making.lock().await
+    /// Runs work that may write to the memory folder, while no other does. It goes on if the caller is cancelled: what
+    /// blocks cannot be stopped, and must not meet another writer.
+    pub(super) async fn in_turn<T: Send + 'static, W>(
+        self: &Arc<Self>,
+        work: impl FnOnce(Arc<Self>) -> W + Send + 'static,
+    ) -> Result<T, ServiceError>
+    where
+        W: Future<Output = Result<T, ServiceError>> + Send,
+    {
+        let publisher = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let _making = publisher.making.lock().await;
+            work(Arc::clone(&publisher)).await
+        });
+        task.await?
     }
 
     /// Changes when something is to be forgotten.
@@ -81,9 +93,13 @@ impl Publisher {
     }
 
     /// Restores the folder from the store, for example after a crash.
-    pub async fn settle(&self) -> Result<(), ServiceError> {
-        let _making = self.making.lock().await;
-        self.publications.settle().await
+    pub async fn settle(self: &Arc<Self>) -> Result<(), ServiceError> {
+        self.in_turn(|publisher| async move { publisher.publications.settle().await }).await
+    }
+
+    /// If the store is new, reads what the folder kept of the lost one.
+    pub(super) async fn take_over(self: &Arc<Self>) -> Result<(), ServiceError> {
+        self.in_turn(|publisher| async move { publisher.publications.take_over().await }).await
     }
 
     /// Publishes what is known now; returns the current generation's number, and whether it is new.
@@ -91,11 +107,22 @@ impl Publisher {
     /// # Errors
     /// If it fails, the previous generation stays current.
     pub(super) async fn publish(
+        self: &Arc<Self>,
+        purge: Purge,
+        owner: Option<&Owner>,
+    ) -> Result<(u64, bool), ServiceError> {
+        let owner = owner.cloned();
+        let work = move |publisher: Arc<Self>| async move {
+            publisher.publish_all(purge, owner.as_ref()).await
+        };
+        self.in_turn(work).await
+    }
+
+    async fn publish_all(
         &self,
         purge: Purge,
         owner: Option<&Owner>,
     ) -> Result<(u64, bool), ServiceError> {
-        let _making = self.making.lock().await;
         let now_ms = self.clock.steady_ms();
         let mut base = self.publications.base(now_ms).await?;
         if let Purge::Yes(Some(path)) = &purge {
@@ -117,7 +144,11 @@ impl Publisher {
             sources.engine,
         ]);
         let input = Digest128::of(summed.to_string().as_bytes()).to_string();
-        if input == base.input && purge == Purge::No {
+        let is_kept = base.journal.as_ref().is_some_and(|journal| {
+            journal.notes == sources.notes && journal.exclusions == sources.exclusions
+        });
+        let may_stay = is_kept && purge == Purge::No;
+        if input == base.input && may_stay {
             return Ok((base.number, false));
         }
         let edits = base.edits.clone();
@@ -134,7 +165,7 @@ impl Publisher {
         });
         let made = made.await?;
         let is_same = made.files == base.files && base.found == base.files;
-        if is_same && purge == Purge::No && base.number > 0 {
+        if is_same && may_stay {
             return Ok((base.number, false));
         }
         self.publish_generation(Base { input, ..base }, made, purge, owner).await
@@ -150,6 +181,7 @@ impl Publisher {
         Ok(tokio::task::spawn_blocking(move || sources.consolidated(&edits, now_ms)).await?)
     }
 
+    /// Publishes `made` on top of `base`; in the turn that read `base`.
     pub(super) async fn publish_generation(
         &self,
         base: Base,
@@ -169,9 +201,12 @@ impl Publisher {
             found: None,
         };
         let passages = passages(&generation.files, &made.handbook, generation.at_ms);
-        let files = generation.files.clone();
-        let staging =
-            self.publications.in_folder(move |folder| folder.stage(number, &files)).await?;
+        let (files, journal) =
+            (generation.files.clone(), self.publications.journal(&generation).await?);
+        let staging = self
+            .publications
+            .in_folder(move |folder| folder.stage(number, &files, &journal))
+            .await?;
         baseline::commit(&staging, generation.at_ms).await;
         let fence = owner.map(|owner| self.jobs.fence(owner));
         let new = NewGeneration {
@@ -188,17 +223,22 @@ impl Publisher {
             self.publications.purge(number).await?;
         }
         let kept = if is_purge { vec![number] } else { vec![base.number, number] };
-        let switched = self.publications.in_folder(move |folder| {
-            folder.switch(number, &staging)?;
-            folder.sweep(&kept);
-            Ok(())
-        });
-        switched.await?;
+        self.publications.in_folder(move |folder| folder.switch(number, &staging)).await?;
         self.publications.set(&generation);
-        Ok((number, true))
+        match self.publications.in_folder(move |folder| folder.sweep(&kept, is_purge)).await {
+            Err(error) if is_purge => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "cannot remove an old generation of memory");
+                Ok((number, true))
+            }
+            Ok(()) => Ok((number, true)),
+        }
     }
 }
 
 fn input_of(row: &ExtractionRow) -> serde_json::Value {
     json!([row.thread_id, row.next_seq, row.version, row.extracted_at_ms, row.uses])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,4 @@
-//! Maintains memory in the background: repairs the folder after a crash, extracts idle threads, and runs the job
-//! `consolidate`.
+//! Maintains memory in the background: extracts idle threads, and runs the job `consolidate`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +45,6 @@ impl Work for ConsolidateWork {
 pub struct Upkeep {
     pub(in crate::service) scanner: Arc<Scanner>,
     pub(in crate::service) runs: Arc<MemoryRuns>,
-    pub(in crate::service) publisher: Arc<Publisher>,
     pub(in crate::service) ingest: Arc<Ingest>,
     pub(in crate::service) config: Live,
 }
@@ -54,9 +52,6 @@ pub struct Upkeep {
 impl Upkeep {
     /// Builds memory whenever threads are due, until it is dropped.
     pub async fn keep(&self) {
-        if let Err(error) = self.publisher.settle().await {
-            tracing::warn!(%error, "cannot repair the memory folder; the next publication tries again");
-        }
         loop {
             let mut pause = LOOK_MAX;
             if *self.config.now().memory.enabled {

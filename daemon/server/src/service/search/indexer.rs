@@ -92,8 +92,9 @@ impl Indexer {
             let Err(error) = self.work(&mut pause).await else { return };
             tracing::warn!(%error, "cannot write the search index");
             self.progress.set_stalled(true);
-            if let (StoreError::Corrupt { path, .. }, Some(index)) = (&error, self.index.get())
-                && path == index.path()
+            if let Some(index) = self.index.get()
+                && !self.cancel.is_cancelled()
+                && (index.is_closed() || is_damage_of(&error, index))
                 && index.rebuild().await.is_ok()
             {
                 continue;
@@ -379,6 +380,11 @@ impl Indexer {
         tracing::warn!(path = row.path, failed, "cannot read a transcript for the index");
         Ok(None)
     }
+}
+
+/// Whether the error is damage of the index, not of the database that it is made from.
+fn is_damage_of(error: &StoreError, index: &SearchIndex) -> bool {
+    matches!(error, StoreError::Corrupt { path, .. } if path == index.path())
 }
 
 /// The cursor of `known` for the file as it is now.

@@ -18,6 +18,7 @@ pub struct MemoryServices {
     pub overview: Arc<MemoryOverview>,
     pub extraction: Arc<Extraction>,
     pub publisher: Arc<Publisher>,
+    pub publications: Arc<Publications>,
     pub curation: Arc<Curation>,
     pub curator: Arc<CuratorProcess>,
     pub scanner: Arc<Scanner>,
@@ -29,8 +30,8 @@ impl Wiring {
     pub(in crate::service) fn memory(&self, socket: PathBuf) -> MemoryServices {
         let Self { config, clock, store, ingest, jobs, .. } = self;
         let (state_dir, events) = (&config.now().state_dir, self.events.clone());
-        let publications = Publications::new(store.generations.clone(), state_dir, events);
-        let publications = Arc::new(publications);
+        let (generations, notes) = (store.generations.clone(), store.notes.clone());
+        let publications = Arc::new(Publications::new(generations, notes, state_dir, events));
         let scanner = Arc::new(Scanner {
             threads: store.threads.clone(),
             archive: self.archive.archive().clone(),
@@ -59,7 +60,6 @@ impl Wiring {
         let upkeep = Upkeep {
             scanner: scanner.clone(),
             runs: runs.clone(),
-            publisher: publisher.clone(),
             ingest: ingest.clone(),
             config: config.clone(),
         };
@@ -76,6 +76,7 @@ impl Wiring {
             citations,
             runs,
             publisher,
+            publications,
             curation,
             curator: Arc::new(curator),
             scanner,

@@ -28,6 +28,8 @@ pub(crate) struct Failure {
     message: String,
     hint: Option<String>,
     exit: u8,
+    /// For scripts, in `--json`.
+    kind: Option<&'static str>,
     /// The daemon's own error, for `--json`.
     wire: Option<Box<WireError>>,
     /// Our output is closed, which is not an error.
@@ -37,7 +39,14 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(exit: u8, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { message, hint: None, exit, wire: None, is_broken_pipe: false }
+        Self { message, hint: None, exit, kind: None, wire: None, is_broken_pipe: false }
+    }
+
+    /// Something that waits for a person's yes, where nobody can be asked.
+    pub(crate) fn unconfirmed(question: &str, hint: &str) -> Self {
+        let kind = Some("not_confirmed");
+        let message = format!("not confirmed, and nothing was changed: {question}");
+        Self { kind, ..Self::new(USAGE, message).with_hint(hint) }
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -77,7 +86,11 @@ impl Failure {
         match &self.wire {
             Some(wire) => json!({ "error": wire, "exit": self.exit }),
             None => {
-                let error = json!({ "message": self.message, "data": { "hint": self.hint } });
+                let mut data = json!({ "hint": self.hint });
+                if let Some(kind) = self.kind {
+                    data["kind"] = json!(kind);
+                }
+                let error = json!({ "message": self.message, "data": data });
                 json!({ "error": error, "exit": self.exit })
             }
         }
@@ -108,7 +121,7 @@ impl From<ClientError> for Failure {
             ClientError::Refused(wire) => Some(wire),
             _ => None,
         };
-        Self { message, hint, exit, wire, is_broken_pipe: false }
+        Self { message, hint, exit, kind: None, wire, is_broken_pipe: false }
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::failure::{Failure, REFUSED, USAGE};
+use crate::failure::{Failure, USAGE};
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -142,9 +142,7 @@ fn run(
     }
     if !options.yes && session.can_ask() {
         session.print_text(&page.shown(&session.style))?;
-        if !session.agrees("Make these changes?", true)? {
-            return Err(Failure::new(REFUSED, "nothing was changed"));
-        }
+        session.require("Make these changes?", true)?;
         let skipped = plan.carry_out()?;
         return session.print_text(&plan.outcome(&skipped, &session.style));
     }

@@ -128,7 +128,11 @@ impl From<StrategyName> for Strategy {
 pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Failure> {
     let templates = args.how.templates()?;
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let named = args.thread.as_deref();
+    let thread = match args.install {
+        true => select::thread_to_change(&client, named, "longhaul compact THREAD --install").await?,
+        false => select::thread(&client, named, session).await?,
+    };
     if args.how.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }

@@ -25,7 +25,7 @@ Examples:
 pub(crate) struct ExpandArgs {
     /// A handle from a receipt, a view or a search; a number alone is an item of the thread
     handle: String,
-    /// Thread of a handle without a thread [default: the newest of this folder]
+    /// Thread of a handle without a thread [default: the newest of this folder or project, else of all]
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
     /// Maximum bytes of one page
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: ExpandArgs, session: &Session) -> Result<(), Failu
     let thread = match args.thread {
         Some(named) => Some(named),
         None if args.handle.find('#').is_some_and(|at| at > 0) => None,
-        None => select::thread(&client, None).await.ok().map(|thread| thread.thread_id),
+        None => select::thread(&client, None, session).await.ok().map(|thread| thread.thread_id),
     };
     let mut params = ExpandParams {
         handle: args.handle,

@@ -43,7 +43,7 @@ pub(crate) struct HistoryArgs {
 
 pub(crate) async fn run(args: HistoryArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let thread = select::thread(&client, args.thread.as_deref(), session).await?;
     let mut params = HistoryGetParams {
         thread_id: thread.thread_id,
         as_of: args.as_of,

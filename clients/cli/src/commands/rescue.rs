@@ -37,7 +37,7 @@ pub(crate) async fn run(args: RescueArgs, session: &Session) -> Result<(), Failu
     let client = session.connect().await?;
     let thread = match &args.thread {
         Some(named) => {
-            let thread = select::thread(&client, Some(named)).await?;
+            let thread = select::thread(&client, Some(named), session).await?;
             if thread.blocked.is_none() {
                 let message = format!("thread {} is not blocked", thread.thread_id);
                 let hint = format!("longhaul continue {} works on any thread", thread.thread_id);

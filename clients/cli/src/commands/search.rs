@@ -31,7 +31,7 @@ pub(crate) struct SearchArgs {
     /// Words to find
     #[arg(required = true)]
     query: Vec<String>,
-    /// Only threads in this folder
+    /// Only threads in this folder, or in the nearest above it that has some, within the project
     #[arg(long, conflicts_with = "cwd")]
     here: bool,
     /// Only threads in DIR
@@ -71,9 +71,11 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
     };
     let (since, until) =
         (moment("since", args.since.as_deref())?, moment("until", args.until.as_deref())?);
-    let cwd = args.here.then_some(".").or(args.cwd.as_deref());
-    let cwd = cwd.map(select::folder).transpose()?;
     let client = session.connect().await?;
+    let cwd = match args.here {
+        true => Some(select::here(&client).await?),
+        false => args.cwd.as_deref().map(select::folder).transpose()?,
+    };
     let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
     let params = SearchParams {
         query: args.query.join(" "),

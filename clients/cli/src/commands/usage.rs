@@ -54,7 +54,7 @@ pub(crate) struct UsageArgs {
 
 pub(crate) async fn run(args: UsageArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let thread = select::thread(&client, args.thread.as_deref(), session).await?;
     if args.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }

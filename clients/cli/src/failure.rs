@@ -9,6 +9,7 @@ use longhaul_protocol::{ErrorKind as WireKind, Retry, WireError};
 use serde_json::{Value, json};
 
 use crate::output;
+use crate::style::Style;
 
 /// The daemon rejected the request, or a check found damage.
 pub(crate) const REFUSED: u8 = 1;
@@ -59,15 +60,16 @@ impl Failure {
     }
 
     /// Prints it to stderr and returns the exit code.
-    pub(crate) fn print(self, is_json: bool) -> ExitCode {
+    pub(crate) fn print(self, is_json: bool, style: &Style) -> ExitCode {
         if self.is_broken_pipe {
             return ExitCode::SUCCESS;
         }
         let text = match is_json {
             true => printable::json(&(self.json().to_string() + "\n")).into_owned(),
             false => {
-                let hint = self.hint.iter().map(|hint| format!("hint: {hint}\n"));
-                let text = format!("error: {}\n", self.message) + &hint.collect::<String>();
+                let hint = self.hint.iter().map(|hint| style.wrap(&format!("hint: {hint}\n"), 6));
+                let error = style.wrap(&format!("error: {}\n", self.message), 7);
+                let text = error + &hint.collect::<String>();
                 output::text(&text, false).into_owned()
             }
         };

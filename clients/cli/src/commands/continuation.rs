@@ -157,7 +157,7 @@ fn checked(tree: &CheckedTree, style: &Style) -> String {
     let facts = tree.facts_valid + tree.facts_suspect.len() as u64;
     parts.extend((facts > 0).then(|| format!("{} of {facts} facts hold", tree.facts_valid)));
     parts.extend(of(&tree.facts_suspect, "do not hold"));
-    format!("working tree: {}\n", parts.join("; "))
+    style.wrap(&format!("working tree: {}\n", parts.join("; ")), 14)
 }
 
 #[cfg(test)]

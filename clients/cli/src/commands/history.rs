@@ -138,7 +138,8 @@ fn beginning(history: &HistoryGetResult, style: &Style) -> String {
         }
     };
     let archive = if history.from_archive { ", from the archive" } else { "" };
-    style.dim(&format!("thread {} as of {}, {what}{archive}\n", history.thread_id, history.seq))
+    let head = format!("thread {} as of {}, {what}{archive}\n", history.thread_id, history.seq);
+    style.dim(&style.wrap(&head, 2))
 }
 
 fn total(history: &HistoryGetResult, style: &Style) -> String {

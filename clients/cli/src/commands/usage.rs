@@ -110,7 +110,8 @@ impl Page for UsagePage {
         }
         for warning in &result.warnings {
             let hint = warning.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            page += &style.warn(&format!("\nwarning: {}{hint}\n", warning.message));
+            let warning = format!("\nwarning: {}{hint}\n", warning.message);
+            page += &style.warn(&style.wrap(&warning, 9));
         }
         page
     }

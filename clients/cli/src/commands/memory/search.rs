@@ -67,5 +67,5 @@ fn entry(hit: &Hit, style: &Style) -> String {
     let project = hit.project.as_deref().map_or_else(|| "everywhere".into(), |p| style.path(p));
     let heading = style.bold(&[place, project, style.ago(hit.at)].join(" · "));
     let lines: String = hit.text.lines().map(|line| format!("  {line}\n")).collect();
-    format!("{heading}\n{lines}")
+    style.wrap(&format!("{heading}\n{lines}"), 2)
 }

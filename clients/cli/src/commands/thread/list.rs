@@ -54,7 +54,9 @@ impl Page for ThreadListResult {
         let ids: Vec<&str> = self.threads.iter().map(|thread| thread.thread_id.as_str()).collect();
         let id_chars = short_len(&ids);
         let rows = self.threads.iter().map(|thread| row(thread, id_chars, style)).collect();
-        let headings = ["thread", "updated", "folder", ">items", ">tokens", ">size", "title"];
+        // On a narrow terminal, the title says more than its sizes.
+        let sizes: &[&str] = if style.is_wide() { &[">items", ">size"] } else { &[] };
+        let headings = [&["thread", "updated", "folder", ">tokens"], sizes, &["title"]].concat();
         let more = more("thread list", self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
@@ -66,15 +68,17 @@ fn row(thread: &ThreadSummary, id_chars: usize, style: &Style) -> Vec<String> {
         true => format!("(not resumed) {title}"),
         false => title,
     };
-    vec![
+    let mut row = vec![
         thread.thread_id.chars().take(id_chars).collect(),
         style.ago(thread.updated_at),
         last_folders(thread.cwd.as_deref().unwrap_or("-")),
-        count(thread.items),
         tokens(thread.tokens),
-        bytes(thread.bytes),
-        title,
-    ]
+    ];
+    if style.is_wide() {
+        row.extend([count(thread.items), bytes(thread.bytes)]);
+    }
+    row.push(title);
+    row
 }
 
 /// The last folder of a path.
@@ -101,5 +105,6 @@ mod tests {
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("01980000-0000"), "the id is whole: {text}");
+        assert!(text.contains("Rename the parser and every"), "{text}");
     }
 }

@@ -53,7 +53,8 @@ impl Page for ThreadGetResult {
         fields.extend(present);
         let files = self.files.iter().map(|file| row(file, style)).collect();
         let table = style.table(&["file", ">size", ">read", ""], files);
-        format!("{}\n{}\n{table}", style.bold(heading), style.fields(&fields))
+        let heading = style.bold(&style.wrap(&format!("{heading}\n"), 0));
+        format!("{heading}{}\n{table}", style.fields(&fields))
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn at_resume(resume: &ResumePrice, thread_id: &str) -> Option<String>
 /// Both prices of a thread whose cache is cold.
 pub(crate) fn cold(resume: &ResumePrice) -> String {
     format!(
-        "cold cache: {} since the last request, its provider keeps {}; resuming sends\n{} tokens uncached{}, \
+        "cold cache: {} since the last request, its provider keeps {}; resuming\nsends {} tokens uncached{}, \
          longhaul continue about {}{}\n",
         duration(resume.idle_ms),
         duration(resume.cache_lifetime_ms),

@@ -1,6 +1,6 @@
 use longhaul_client::scripted::{Reply, set};
 use longhaul_protocol::compaction::Strategy;
-use longhaul_protocol::{checkpoint, compaction, context, history, job, thread};
+use longhaul_protocol::{checkpoint, compaction, context, history, job, memory, thread};
 use serde_json::{Value, json};
 
 use crate::answers::{OTHER, THREAD, script};
@@ -74,6 +74,19 @@ fn a_thread_of_another_project_is_not_changed_unless_named() {
         desk.run_in("project/src", command);
         assert_eq!(desk.last_params::<thread::Sync>().thread_id.as_deref(), Some(THREAD));
     }
+}
+
+/// As the hook at a session's start asks for it.
+#[test]
+fn memory_show_shows_what_a_new_thread_is_told() {
+    let desk = Desk::new(script());
+    assert_eq!(desk.run(&["memory", "show"]).code, 0);
+    let sent = desk.last_params::<memory::Summary>();
+    assert_eq!((sent.brief, sent.max_tokens, sent.framed), (Some(true), Some(270), None));
+    assert_eq!(desk.run(&["memory", "show", "--full", "--max-tokens", "900"]).code, 0);
+    let sent = desk.last_params::<memory::Summary>();
+    assert_eq!((sent.brief, sent.max_tokens, sent.framed), (None, Some(900), Some(false)));
+    assert_eq!(desk.run(&["memory", "show", "--max-tokens", "900"]).code, 64);
 }
 
 #[test]

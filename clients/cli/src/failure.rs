@@ -101,7 +101,8 @@ impl Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        let (message, mut hint) = (without_params(error.to_string()), error.hint());
+        let (message, of_param) = in_words_of_the_command_line(error.to_string());
+        let mut hint = error.hint().or(of_param.map(str::to_owned));
         let has_other_version = match &error {
             ClientError::Refused(wire) => is_of_another_version(wire),
             ClientError::Unreadable { .. } => true,
@@ -140,9 +141,30 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// Removes `params.` from a message of the daemon: a command line has none.
-fn without_params(message: String) -> String {
-    message.strip_prefix("params.").map(str::to_owned).unwrap_or(message)
+/// Params with another name on the command line, and where a person finds a right value.
+const PARAMS: [(&str, &str, Option<&str>); 10] = [
+    ("as_of", "--as-of", None),
+    ("context_window", "--window", None),
+    ("cursor", "--cursor", Some("use the one that the list ends with")),
+    ("entry_id", "--entry", Some("longhaul memory show MEMORY.md: lines end with their ids")),
+    ("handle", "HANDLE", Some("longhaul history and longhaul compaction show list handles")),
+    ("kinds", "--kind", None),
+    ("max_tokens", "--max-tokens", None),
+    ("note_id", "--note", Some("longhaul memory note prints the id of a note")),
+    ("path", "FILE", Some("longhaul memory show --files lists the files")),
+    ("thread_id", "THREAD", Some("longhaul thread list shows the ids")),
+];
+
+/// A message of the daemon about a param, with the name that the person gave it; and a hint.
+fn in_words_of_the_command_line(message: String) -> (String, Option<&'static str>) {
+    let Some(rest) = message.strip_prefix("params.") else { return (message, None) };
+    let named = |(param, _, _): &&(&str, &str, _)| {
+        rest.strip_prefix(param).is_some_and(|rest| rest.starts_with(':'))
+    };
+    match PARAMS.iter().find(named) {
+        Some((param, name, hint)) => (format!("{name}{}", &rest[param.len()..]), *hint),
+        None => (rest.to_owned(), None),
+    }
 }
 
 /// An update of the programs leaves the daemon running.
@@ -234,6 +256,23 @@ mod tests {
             (WireKind::InvalidParams, "params.limit: must be above 0", false),
         ] {
             assert_eq!(hint(kind, message).contains("longhaul down"), is_ours, "{message}");
+        }
+    }
+
+    #[test]
+    fn errors_about_params_use_the_words_of_the_command_line() {
+        let shown = |message: &str| {
+            let wire = WireError::new(WireKind::InvalidParams, message);
+            let failure = Failure::from(ClientError::Refused(Box::new(wire)));
+            (failure.message, failure.hint.unwrap_or_default())
+        };
+        let (message, hint) = shown("params.note_id: no such note");
+        assert_eq!(message, "--note: no such note");
+        assert!(hint.contains("memory note"), "{hint}");
+        assert_eq!(shown("params.kinds: one of a, b").0, "--kind: one of a, b");
+        assert_eq!(shown("params.kindness: none").0, "kindness: none");
+        for (param, name, _) in PARAMS {
+            assert!(name.starts_with("--") || name.to_uppercase() == name, "{param}");
         }
     }
 

@@ -156,7 +156,7 @@ fn unknown_job_kind_lists_the_kinds() {
     let answer =
         |_| Reply::Error(WireError::new(ErrorKind::InvalidParams, "params.handle: no handle"));
     let done = Desk::new(script().on::<history::Expand>(answer)).run(&["expand", "nonsense"]);
-    assert!(done.stderr.starts_with("error: handle: no handle\n"), "{done:?}");
+    assert!(done.stderr.starts_with("error: HANDLE: no handle\n"), "{done:?}");
 }
 
 #[test]

@@ -131,6 +131,12 @@ fn default_thread_skips_continuations_not_resumed() {
         assert_eq!(desk.last_params::<thread::Continue>().thread_id, expected, "{updated_at}");
         let shown = desk.run(&["thread", "list"]).stdout;
         assert_eq!(shown.contains("(not resumed)"), updated_at == 0, "{shown}");
+        let shown = json!({ "thread": summary(OTHER, updated_at, Some(THREAD)), "files": [], "checkpoint_seq": 1 });
+        let desk = Desk::new(script().result::<thread::ThreadGet>(shown));
+        let shown = desk.run(&["thread", "show", OTHER]).stdout;
+        let command = format!("codex resume {OTHER}");
+        assert_eq!(shown.contains(&command), updated_at == 0, "{shown}");
+        assert_eq!(shown.contains("never by its agent"), updated_at != 0, "{shown}");
     }
 }
 
@@ -215,6 +221,7 @@ fn checkpoint_is_exported_to_a_file_or_stdout() {
     });
     assert_eq!(done.json(), expected);
     let file = desk.folder.path().join("checkpoint_v1.json");
+    assert_eq!(desk.run(&["checkpoint", "export", THREAD, "--json"]).stdout.lines().count(), 1);
     let to_file = desk.run(&["checkpoint", "export", THREAD, "--output", file.to_str().unwrap()]);
     assert_eq!((to_file.code, to_file.stdout.as_str()), (0, ""), "{to_file:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), done.stdout);
@@ -294,6 +301,18 @@ fn append(desk: &Desk, input: &str, args: &[&str]) -> Done {
     let mut command = program(desk.folder.path());
     command.arg("--socket").arg(desk.server.path()).args(["thread", "append", THREAD]).args(args);
     run(command.stdin(std::fs::File::open(file).unwrap()))
+}
+
+#[test]
+fn append_to_a_thread_of_an_agent_is_explained() {
+    let answer = |_| {
+        Reply::Error(longhaul_protocol::WireError::new(
+            longhaul_protocol::ErrorKind::ThreadNotFound,
+            "no thread",
+        ))
+    };
+    let done = append(&Desk::new(script().on::<thread::Append>(answer)), "{\"client_item_id\":\"a\",\"item\":{}}\n", &[]);
+    assert!(done.stderr.contains("only a thread of longhaul thread open"), "{done:?}");
 }
 
 /// Every `thread/append`: number of items, first and last id, expected seq.

@@ -11,9 +11,10 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Print the exact items behind a handle of a receipt or a view
+/// Print the items behind a handle of a receipt or a view, word for word
 ///
-/// The items are printed as the agent wrote them, secrets included.
+/// A message or a result is printed as its text, anything else as JSON, secrets included. With --json, each item is
+/// whole, and `path` and `byte_range` say where the transcript has it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -18,8 +18,7 @@ mod paragraph;
 ///
 /// Finds items with all words, in any order; for a question, also items with some of them. Quote a phrase: "several
 /// words"; conn* is a prefix; OR separates alternatives, NOT excludes. Paths and names match whole or by their parts.
-/// Threads whose transcripts are gone are not searched; longhaul archive list --gone --find WORDS searches their
-/// titles.
+/// A thread whose transcript is gone is searched in the archive, as long as that has it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

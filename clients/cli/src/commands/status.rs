@@ -130,16 +130,16 @@ fn compacted(taken: &CompactionsStatus, style: &Style) -> Vec<(&'static str, Str
     ];
     let own: Vec<String> = own.into_iter().flatten().collect();
     let own = match own.is_empty() {
-        true => "theirs are not recorded".to_owned(),
+        true => "the agents' own are not recorded".to_owned(),
         false => {
-            format!("theirs took {} each (median of {})", own.join(", "), taken.agent_compactions)
+            format!("the agents' own took {} each (median of {})", own.join(", "), taken.agent_compactions)
         }
     };
     let each = duration(each_ms);
     let sent = tokens(taken.history_tokens);
     vec![
         ("compacted", format!("{}{since}: {requests}, {each} each", count(taken.compactions))),
-        ("", format!("agents would have sent about {sent} tokens")),
+        ("", format!("a model would have been sent about {sent} tokens instead")),
         ("", own),
     ]
 }

@@ -51,11 +51,22 @@ impl Page for ThreadGetResult {
         ];
         let present = optional.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
         fields.extend(present);
+        fields.extend(resume(thread).map(|command| ("resume it", command)));
         let files = self.files.iter().map(|file| row(file, style)).collect();
         let table = style.table(&["file", ">size", ">read", ""], files);
         let heading = style.bold(&style.wrap(&format!("{heading}\n"), 0));
         format!("{heading}{}\n{table}", style.fields(&fields))
     }
+}
+
+/// The command that resumes a continuation that nobody has resumed.
+fn resume(thread: &ThreadSummary) -> Option<String> {
+    let command = match thread.source.as_str() {
+        "codex" => "codex resume",
+        "claude" => "claude --resume",
+        _ => return None,
+    };
+    select::waits_to_be_resumed(thread).then(|| format!("{command} {}", thread.thread_id))
 }
 
 /// Compactions of the agent. The first of a continuation is its beginning, which longhaul wrote.

@@ -114,6 +114,8 @@ mod tests {
                 let examples = help.lines().filter(|line| line.starts_with("  "));
                 let wide: Vec<&str> = examples.filter(|it| it.chars().count() > 80).collect();
                 assert!(wide.is_empty(), "{path}: {wide:#?}");
+                let usage = command.clone().render_usage().to_string();
+                assert!(usage.lines().all(|line| line.chars().count() <= 80), "{path}: {usage}");
             }
             for inner in command.get_subcommands() {
                 check(inner, &format!("{path} {}", inner.get_name()));

@@ -142,7 +142,7 @@ impl From<serde_json::Error> for Failure {
 }
 
 /// Params with another name on the command line, and where a person finds a right value.
-const PARAMS: [(&str, &str, Option<&str>); 10] = [
+const PARAMS: [(&str, &str, Option<&str>); 11] = [
     ("as_of", "--as-of", None),
     ("context_window", "--window", None),
     ("cursor", "--cursor", Some("use the one that the list ends with")),
@@ -152,6 +152,7 @@ const PARAMS: [(&str, &str, Option<&str>); 10] = [
     ("max_tokens", "--max-tokens", None),
     ("note_id", "--note", Some("longhaul memory note prints the id of a note")),
     ("path", "FILE", Some("longhaul memory show --files lists the files")),
+    ("to", "--to", None),
     ("thread_id", "THREAD", Some("longhaul thread list shows the ids")),
 ];
 

@@ -146,10 +146,7 @@ async fn newest_here(client: &Client) -> Result<Option<ThreadSummary>, Failure> 
     Ok(None)
 }
 
-async fn newest_in(
-    client: &Client,
-    cwd: Option<String>,
-) -> Result<Option<ThreadSummary>, Failure> {
+async fn newest_in(client: &Client, cwd: Option<String>) -> Result<Option<ThreadSummary>, Failure> {
     let params = ThreadListParams { cwd, limit: Some(NEWEST_INSPECTED), ..Default::default() };
     let mut threads = client.call::<ThreadList>(params).await?.threads.into_iter();
     Ok(threads.find(|thread| !waits_to_be_resumed(thread)))

@@ -92,7 +92,7 @@ impl Session {
     /// An empty line is the default answer, the end of the input is no.
     fn agrees(&self, question: &str, default: bool) -> Result<bool, Failure> {
         let choices = if default { "[Y/n]" } else { "[y/N]" };
-        self.print_text(&format!("{question} {choices} "))?;
+        self.print_text(&self.style.wrap(&format!("{question} {choices} "), 2))?;
         io::stdout().flush()?;
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line)?;

@@ -311,7 +311,11 @@ fn append_to_a_thread_of_an_agent_is_explained() {
             "no thread",
         ))
     };
-    let done = append(&Desk::new(script().on::<thread::Append>(answer)), "{\"client_item_id\":\"a\",\"item\":{}}\n", &[]);
+    let done = append(
+        &Desk::new(script().on::<thread::Append>(answer)),
+        "{\"client_item_id\":\"a\",\"item\":{}}\n",
+        &[],
+    );
     assert!(done.stderr.contains("only a thread of longhaul thread open"), "{done:?}");
 }
 

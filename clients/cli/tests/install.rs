@@ -143,12 +143,16 @@ fn user_commands_around_our_hook_stay() {
 }
 
 #[test]
-fn file_with_only_our_hooks_is_removed() {
+fn file_with_only_our_entries_is_removed() {
     let home = Home::new();
     fs::remove_file(home.path(".codex/hooks.json")).unwrap();
     done(&home.run(&["install", "codex"]));
     done(&home.run(&["uninstall", "codex"]));
     assert!(!home.path(".codex/hooks.json").exists());
+    done(&home.run(&["install", "claude"]));
+    assert!(home.path(".claude.json").exists());
+    done(&home.run(&["uninstall", "claude"]));
+    assert!(!home.path(".claude.json").exists());
 }
 
 #[test]

@@ -130,7 +130,9 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     let client = session.connect().await?;
     let named = args.thread.as_deref();
     let thread = match args.install {
-        true => select::thread_to_change(&client, named, "longhaul compact THREAD --install").await?,
+        true => {
+            select::thread_to_change(&client, named, "longhaul compact THREAD --install").await?
+        }
         false => select::thread(&client, named, session).await?,
     };
     if args.how.as_of.is_none() {

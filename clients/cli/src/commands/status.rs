@@ -132,7 +132,11 @@ fn compacted(taken: &CompactionsStatus, style: &Style) -> Vec<(&'static str, Str
     let own = match own.is_empty() {
         true => "the agents' own are not recorded".to_owned(),
         false => {
-            format!("the agents' own took {} each (median of {})", own.join(", "), taken.agent_compactions)
+            format!(
+                "the agents' own took {} each (median of {})",
+                own.join(", "),
+                taken.agent_compactions
+            )
         }
     };
     let each = duration(each_ms);

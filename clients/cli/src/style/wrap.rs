@@ -49,7 +49,10 @@ mod tests {
             wrapped(text, 15, 25),
             "ok    archive  two words\n               and more\nshort\n"
         );
-        assert_eq!(wrapped("/a/word/that/is/too/long x\n", 2, 10), "/a/word/that/is/too/long\n  x\n");
+        assert_eq!(
+            wrapped("/a/word/that/is/too/long x\n", 2, 10),
+            "/a/word/that/is/too/long\n  x\n"
+        );
         assert_eq!(wrapped("  a    b  c", 2, 8), "  a    b\n  c");
         assert_eq!(wrapped("", 2, 8), "");
     }

@@ -75,13 +75,7 @@ pub(super) fn failed_views(report: &Report, style: &Style) -> String {
     remark(corpus.failed_view_count, "view", "not made", corpus.failed_views.first(), style)
 }
 
-fn remark(
-    number: usize,
-    noun: &str,
-    what: &str,
-    first: Option<&String>,
-    style: &Style,
-) -> String {
+fn remark(number: usize, noun: &str, what: &str, first: Option<&String>, style: &Style) -> String {
     if number == 0 {
         return String::new();
     }

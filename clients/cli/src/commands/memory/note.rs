@@ -44,6 +44,9 @@ Examples:
   longhaul memory forget --cwd ~/src/app       everything from that project
   longhaul memory forget --entry 5f0c1d2e      a line of MEMORY.md, by its id
   longhaul memory forget --note note_0199b000-0000-7000-8000-0000000000c1")]
+#[command(override_usage = "\
+longhaul memory forget [OPTIONS]
+           <--thread THREAD|--cwd DIR|--entry ID|--note ID>")]
 pub(crate) struct ForgetArgs {
     #[command(flatten)]
     what: Subject,

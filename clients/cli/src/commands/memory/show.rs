@@ -59,7 +59,9 @@ pub(crate) async fn run(args: MemoryShowArgs, session: &Session) -> Result<(), F
         }
         // Without --full, as the hook at a session's start asks for it.
         let params = match args.full {
-            true => SummaryParams { cwd, max_tokens: args.max_tokens, brief: None, framed: Some(false) },
+            true => {
+                SummaryParams { cwd, max_tokens: args.max_tokens, brief: None, framed: Some(false) }
+            }
             false => SummaryParams {
                 cwd,
                 max_tokens: Some(MEMORY_TOKENS),

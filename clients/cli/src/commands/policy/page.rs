@@ -145,7 +145,8 @@ impl Page for LogResult {
             text += "\n";
         }
         if self.decisions.is_empty() {
-            return text + "No decisions. One is logged when an agent asks at a tier, through a hook or plugin.\n";
+            return text
+                + "No decisions: one is logged when an agent asks at a tier, by hook or plugin.\n";
         }
         let row = |logged: &LoggedDecision| {
             let decision = &logged.decision;

@@ -31,7 +31,8 @@ async fn continue_thread(
         Some(Strategy::Auto) | None => Strategy::Checkpoint,
         Some(strategy) => strategy,
     };
-    let to = params.to.as_deref().map(|name| name.parse().map_err(|_| not_accepting())).transpose()?;
+    let to =
+        params.to.as_deref().map(|name| name.parse().map_err(|_| not_accepting())).transpose()?;
     let request = request(RunParams {
         thread_id: Some(params.thread_id),
         as_of: params.as_of,

@@ -37,7 +37,9 @@ Examples:
   longhaul doctor                   find out why something does not work
 
 THREAD is an id or a unique prefix of one. Without it, commands use the newest thread of this \
-folder, else the newest of all. Every command takes --json for scripts.
+folder, or of the nearest folder above it in the same project. Where there is none, commands \
+that only read use the newest of all, and those that change a thread ask for its id. Every \
+command takes --json for scripts.
 
 Exit codes: 0 success, 1 refused, failed or damage found, 64 usage error, 69 no daemon, \
 70 internal error, 75 try again later, 78 fix the configuration or environment.";
@@ -112,6 +114,8 @@ mod tests {
                 let examples = help.lines().filter(|line| line.starts_with("  "));
                 let wide: Vec<&str> = examples.filter(|it| it.chars().count() > 80).collect();
                 assert!(wide.is_empty(), "{path}: {wide:#?}");
+                let usage = command.clone().render_usage().to_string();
+                assert!(usage.lines().all(|line| line.chars().count() <= 80), "{path}: {usage}");
             }
             for inner in command.get_subcommands() {
                 check(inner, &format!("{path} {}", inner.get_name()));

@@ -9,6 +9,7 @@ use longhaul_protocol::{ErrorKind as WireKind, Retry, WireError};
 use serde_json::{Value, json};
 
 use crate::output;
+use crate::style::Style;
 
 /// The daemon rejected the request, or a check found damage.
 pub(crate) const REFUSED: u8 = 1;
@@ -28,6 +29,8 @@ pub(crate) struct Failure {
     message: String,
     hint: Option<String>,
     exit: u8,
+    /// For scripts, in `--json`.
+    kind: Option<&'static str>,
     /// The daemon's own error, for `--json`.
     wire: Option<Box<WireError>>,
     /// Our output is closed, which is not an error.
@@ -37,7 +40,14 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(exit: u8, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { message, hint: None, exit, wire: None, is_broken_pipe: false }
+        Self { message, hint: None, exit, kind: None, wire: None, is_broken_pipe: false }
+    }
+
+    /// Something that waits for a person's yes, where nobody can be asked.
+    pub(crate) fn unconfirmed(question: &str, hint: &str) -> Self {
+        let kind = Some("not_confirmed");
+        let message = format!("not confirmed, and nothing was changed: {question}");
+        Self { kind, ..Self::new(USAGE, message).with_hint(hint) }
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -50,15 +60,16 @@ impl Failure {
     }
 
     /// Prints it to stderr and returns the exit code.
-    pub(crate) fn print(self, is_json: bool) -> ExitCode {
+    pub(crate) fn print(self, is_json: bool, style: &Style) -> ExitCode {
         if self.is_broken_pipe {
             return ExitCode::SUCCESS;
         }
         let text = match is_json {
             true => printable::json(&(self.json().to_string() + "\n")).into_owned(),
             false => {
-                let hint = self.hint.iter().map(|hint| format!("hint: {hint}\n"));
-                let text = format!("error: {}\n", self.message) + &hint.collect::<String>();
+                let hint = self.hint.iter().map(|hint| style.wrap(&format!("hint: {hint}\n"), 6));
+                let error = style.wrap(&format!("error: {}\n", self.message), 7);
+                let text = error + &hint.collect::<String>();
                 output::text(&text, false).into_owned()
             }
         };
@@ -77,7 +88,11 @@ impl Failure {
         match &self.wire {
             Some(wire) => json!({ "error": wire, "exit": self.exit }),
             None => {
-                let error = json!({ "message": self.message, "data": { "hint": self.hint } });
+                let mut data = json!({ "hint": self.hint });
+                if let Some(kind) = self.kind {
+                    data["kind"] = json!(kind);
+                }
+                let error = json!({ "message": self.message, "data": data });
                 json!({ "error": error, "exit": self.exit })
             }
         }
@@ -86,7 +101,8 @@ impl Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        let (message, mut hint) = (without_params(error.to_string()), error.hint());
+        let (message, of_param) = in_words_of_the_command_line(error.to_string());
+        let mut hint = error.hint().or(of_param.map(str::to_owned));
         let has_other_version = match &error {
             ClientError::Refused(wire) => is_of_another_version(wire),
             ClientError::Unreadable { .. } => true,
@@ -108,7 +124,7 @@ impl From<ClientError> for Failure {
             ClientError::Refused(wire) => Some(wire),
             _ => None,
         };
-        Self { message, hint, exit, wire, is_broken_pipe: false }
+        Self { message, hint, exit, kind: None, wire, is_broken_pipe: false }
     }
 }
 
@@ -125,9 +141,31 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// Removes `params.` from a message of the daemon: a command line has none.
-fn without_params(message: String) -> String {
-    message.strip_prefix("params.").map(str::to_owned).unwrap_or(message)
+/// Params with another name on the command line, and where a person finds a right value.
+const PARAMS: [(&str, &str, Option<&str>); 11] = [
+    ("as_of", "--as-of", None),
+    ("context_window", "--window", None),
+    ("cursor", "--cursor", Some("use the one that the list ends with")),
+    ("entry_id", "--entry", Some("longhaul memory show MEMORY.md: lines end with their ids")),
+    ("handle", "HANDLE", Some("longhaul history and longhaul compaction show list handles")),
+    ("kinds", "--kind", None),
+    ("max_tokens", "--max-tokens", None),
+    ("note_id", "--note", Some("longhaul memory note prints the id of a note")),
+    ("path", "FILE", Some("longhaul memory show --files lists the files")),
+    ("to", "--to", None),
+    ("thread_id", "THREAD", Some("longhaul thread list shows the ids")),
+];
+
+/// A message of the daemon about a param, with the name that the person gave it; and a hint.
+fn in_words_of_the_command_line(message: String) -> (String, Option<&'static str>) {
+    let Some(rest) = message.strip_prefix("params.") else { return (message, None) };
+    let named = |(param, _, _): &&(&str, &str, _)| {
+        rest.strip_prefix(param).is_some_and(|rest| rest.starts_with(':'))
+    };
+    match PARAMS.iter().find(named) {
+        Some((param, name, hint)) => (format!("{name}{}", &rest[param.len()..]), *hint),
+        None => (rest.to_owned(), None),
+    }
 }
 
 /// An update of the programs leaves the daemon running.
@@ -219,6 +257,23 @@ mod tests {
             (WireKind::InvalidParams, "params.limit: must be above 0", false),
         ] {
             assert_eq!(hint(kind, message).contains("longhaul down"), is_ours, "{message}");
+        }
+    }
+
+    #[test]
+    fn errors_about_params_use_the_words_of_the_command_line() {
+        let shown = |message: &str| {
+            let wire = WireError::new(WireKind::InvalidParams, message);
+            let failure = Failure::from(ClientError::Refused(Box::new(wire)));
+            (failure.message, failure.hint.unwrap_or_default())
+        };
+        let (message, hint) = shown("params.note_id: no such note");
+        assert_eq!(message, "--note: no such note");
+        assert!(hint.contains("memory note"), "{hint}");
+        assert_eq!(shown("params.kinds: one of a, b").0, "--kind: one of a, b");
+        assert_eq!(shown("params.kindness: none").0, "kindness: none");
+        for (param, name, _) in PARAMS {
+            assert!(name.starts_with("--") || name.to_uppercase() == name, "{param}");
         }
     }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use longhaul_client::{Client, ClientError, socket};
 
-use crate::failure::{Failure, TRY_LATER};
+use crate::failure::{CONFIG, Failure, TRY_LATER};
 use crate::session::Session;
+use crate::shell::quoted;
 
 /// Time for a daemon to bind its socket again.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -23,13 +24,19 @@ const ATTEMPT_MS: u64 = 50;
 pub(crate) struct Holder {
     pid: Option<u32>,
     lock: PathBuf,
+    /// Where this program looks for it.
     socket: PathBuf,
+    /// Where it listens, if elsewhere.
+    elsewhere: Option<PathBuf>,
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let process = self.pid.map_or("a process".to_owned(), |pid| format!("process {pid}"));
         let (lock, socket) = (self.lock.display(), self.socket.display());
+        if let Some(elsewhere) = &self.elsewhere {
+            return write!(f, "{process} listens on {}, not on {socket}", elsewhere.display());
+        }
         write!(f, "{process} holds the daemon's lock {lock} but does not answer on {socket}")
     }
 }
@@ -47,11 +54,27 @@ impl Holder {
             .into_iter()
             .flatten()
             .find(|lock| is_held(lock))?;
-        let pid = fs::read_to_string(&lock).ok().and_then(|text| text.trim().parse().ok());
-        Some(Self { pid, lock, socket })
+        let text = fs::read_to_string(&lock).unwrap_or_default();
+        let mut lines = text.lines();
+        let pid = lines.next().and_then(|pid| pid.trim().parse().ok());
+        let own = lines.next().map(PathBuf::from);
+        let elsewhere = own.filter(|own| *own != socket && own.exists());
+        Some(Self { pid, lock, socket, elsewhere })
+    }
+
+    /// Whether it is healthy, as far as one can see, and only looked for in the wrong place.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
     }
 
     pub(crate) fn hint(&self) -> String {
+        if let Some(elsewhere) = &self.elsewhere {
+            return format!(
+                "use --socket {path} or LONGHAUL_SOCKET={path}; XDG_RUNTIME_DIR, LONGHAUL_SOCKET and `socket` of \
+                 config.toml decide where a program looks",
+                path = quoted(elsewhere)
+            );
+        }
         let pid = self.pid.map_or("PID".to_owned(), |pid| pid.to_string());
         format!("try again in a few seconds; if that fails: kill {pid}, then longhaul up")
     }
@@ -59,7 +82,8 @@ impl Holder {
 
 impl From<Holder> for Failure {
     fn from(holder: Holder) -> Self {
-        Self::new(TRY_LATER, holder.to_string()).with_hint(holder.hint())
+        let exit = if holder.is_elsewhere() { CONFIG } else { TRY_LATER };
+        Self::new(exit, holder.to_string()).with_hint(holder.hint())
     }
 }
 
@@ -81,7 +105,7 @@ pub(crate) async fn connect(session: &Session) -> Result<Client, Unreached> {
         };
         match Holder::find(session).filter(|_| matches!(error, ClientError::NotRunning { .. })) {
             None => return Err(Unreached::Client(error)),
-            Some(holder) if tokio::time::Instant::now() >= until => {
+            Some(holder) if holder.is_elsewhere() || tokio::time::Instant::now() >= until => {
                 return Err(Unreached::Held(holder));
             }
             Some(_) => {}

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let session = Session::new(args.socket, args.json, args.color);
     match run(args.command, &session) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.print(session.is_json),
+        Err(failure) => failure.print(session.is_json, &session.style),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Selects the thread or job of a command. The daemon completes id prefixes.
 
+use std::path::Path;
+
+use directories::BaseDirs;
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::thread::{
@@ -9,17 +12,56 @@ use longhaul_protocol::{ErrorKind, job};
 
 use crate::failure::{Failure, REFUSED, USAGE};
 use crate::session::Session;
+use crate::style::crop;
 
 /// Maximum jobs listed for an ambiguous prefix.
 const CANDIDATES_SHOWN: usize = 5;
 
-/// Threads to inspect for the newest with activity.
-const NEWEST_INSPECTED: u32 = 20;
+/// Threads to inspect for the newest that someone worked in.
+const NEWEST_INSPECTED: u32 = 100;
 
-/// The named thread, else the newest of the current folder, else the newest of all. Skips continuations that were not
-/// resumed yet, which are newest but have no content.
-pub(crate) async fn thread(client: &Client, named: Option<&str>) -> Result<ThreadSummary, Failure> {
-    let Some(named) = named else { return newest(client).await };
+/// The named thread, else the newest of the current folder or project, else the newest of all. Skips continuations that
+/// were not resumed yet, which are newest but have no content.
+pub(crate) async fn thread(
+    client: &Client,
+    named: Option<&str>,
+    session: &Session,
+) -> Result<ThreadSummary, Failure> {
+    if let Some(named) = named {
+        return by_name(client, named).await;
+    }
+    if let Some(thread) = newest_here(client).await? {
+        return Ok(thread);
+    }
+    let thread = newest_in(client, None).await?.ok_or_else(|| {
+        Failure::new(REFUSED, "no thread has been read yet")
+            .with_hint("longhaul doctor shows where the daemon looks")
+    })?;
+    let folder = thread.cwd.as_deref().map(|cwd| format!(" in {}", session.style.path(cwd)));
+    let (folder, title) = (folder.unwrap_or_default(), thread.title.as_deref().unwrap_or("-"));
+    session.note(&crop(
+        &format!("note: no thread here; the newest of all{folder}: {}", title.replace('\n', " ")),
+        session.style.width.into(),
+    ));
+    Ok(thread)
+}
+
+/// As [`thread`], for a command that changes it: a thread of another folder must be named, and `example` shows how.
+pub(crate) async fn thread_to_change(
+    client: &Client,
+    named: Option<&str>,
+    example: &str,
+) -> Result<ThreadSummary, Failure> {
+    if let Some(named) = named {
+        return by_name(client, named).await;
+    }
+    newest_here(client).await?.ok_or_else(|| {
+        let hint = format!("longhaul thread list shows the ids, then: {example}");
+        Failure::new(REFUSED, "no thread of this folder or its project").with_hint(hint)
+    })
+}
+
+async fn by_name(client: &Client, named: &str) -> Result<ThreadSummary, Failure> {
     Ok(client.call::<ThreadGet>(ThreadGetParams { thread_id: named.to_owned() }).await?.thread)
 }
 
@@ -29,7 +71,7 @@ pub(crate) async fn synced_thread(
     named: Option<&str>,
     session: &Session,
 ) -> Result<ThreadSummary, Failure> {
-    let thread = thread(client, named).await?;
+    let thread = thread(client, named, session).await?;
     catch_up(client, &thread, session).await;
     Ok(thread)
 }
@@ -40,7 +82,7 @@ pub(crate) async fn thread_id(
     named: Option<&str>,
 ) -> Result<Option<String>, Failure> {
     match named {
-        Some(named) => Ok(Some(thread(client, Some(named)).await?.thread_id)),
+        Some(named) => Ok(Some(by_name(client, named).await?.thread_id)),
         None => Ok(None),
     }
 }
@@ -86,7 +128,7 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
     found.retain(|name| name.starts_with(&whole));
     if found.is_empty() && kind == "extract" && !subject.is_empty() {
         // The daemon can explain why this thread has no job.
-        return Ok(format!("{kind}/{}", thread(client, Some(subject)).await?.thread_id));
+        return Ok(format!("{kind}/{}", by_name(client, subject).await?.thread_id));
     }
     if found.is_empty() || found.contains(&whole) {
         return Ok(whole);
@@ -94,29 +136,60 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
     only(found, named)
 }
 
-async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {
-    let here =
-        std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
-    for cwd in [here, None] {
-        let params = ThreadListParams { cwd, limit: Some(NEWEST_INSPECTED), ..Default::default() };
-        let threads = client.call::<ThreadList>(params).await?.threads;
-        if let Some(thread) = worked_in(threads) {
-            return Ok(thread);
+/// The newest thread of the current folder, else of the nearest folder above it that has one, within the project.
+async fn newest_here(client: &Client) -> Result<Option<ThreadSummary>, Failure> {
+    for folder in folders_here()? {
+        if let Some(thread) = newest_in(client, Some(folder)).await? {
+            return Ok(Some(thread));
         }
     }
-    Err(Failure::new(REFUSED, "no thread has been read yet")
-        .with_hint("longhaul doctor shows where the daemon looks"))
+    Ok(None)
 }
 
-/// The first with activity; else the first of all.
-fn worked_in(mut threads: Vec<ThreadSummary>) -> Option<ThreadSummary> {
-    /// Lines of a new continuation: its header, and the history it begins with.
-    const LINES_OF_CONTINUATION: u64 = 2;
-    let is_fresh = |thread: &ThreadSummary| {
-        thread.continues.is_some() && thread.lines <= LINES_OF_CONTINUATION
+async fn newest_in(client: &Client, cwd: Option<String>) -> Result<Option<ThreadSummary>, Failure> {
+    let params = ThreadListParams { cwd, limit: Some(NEWEST_INSPECTED), ..Default::default() };
+    let mut threads = client.call::<ThreadList>(params).await?.threads.into_iter();
+    Ok(threads.find(|thread| !waits_to_be_resumed(thread)))
+}
+
+/// Whether a thread is a continuation that nobody has resumed: all its lines have the time at which it was made.
+pub(crate) fn waits_to_be_resumed(thread: &ThreadSummary) -> bool {
+    thread.continues.is_some() && thread.updated_at == thread.created_at
+}
+
+/// The folder whose threads `--here` means: the current one, or the nearest above it with threads, within the project.
+pub(crate) async fn here(client: &Client) -> Result<String, Failure> {
+    let folders = folders_here()?;
+    for folder in &folders {
+        let cwd = Some(folder.clone());
+        let params = ThreadListParams { cwd, limit: Some(1), ..Default::default() };
+        if !client.call::<ThreadList>(params).await?.threads.is_empty() {
+            return Ok(folder.clone());
+        }
+    }
+    Ok(folders.into_iter().next().unwrap_or_default())
+}
+
+/// The current folder and those above it that can be its project.
+fn folders_here() -> Result<Vec<String>, Failure> {
+    let here = std::env::current_dir()?;
+    let home = BaseDirs::new().map(|folders| folders.home_dir().to_owned());
+    let folders = within_project(&here, home.as_deref());
+    Ok(folders.map(|folder| folder.to_string_lossy().into_owned()).collect())
+}
+
+/// `here` and the folders above it, up to the root of the repository. The home folder and those above it hold the
+/// projects of everyone.
+fn within_project<'a>(
+    here: &'a Path,
+    home: Option<&'a Path>,
+) -> impl Iterator<Item = &'a Path> + use<'a> {
+    let holds_everything = move |folder: &Path| {
+        folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder))
     };
-    let at = threads.iter().position(|thread| !is_fresh(thread)).unwrap_or(0);
-    (at < threads.len()).then(|| threads.swap_remove(at))
+    let root = here.ancestors().position(|folder| folder.join(".git").exists());
+    let folders = here.ancestors().take(root.map_or(usize::MAX, |root| root + 1));
+    folders.enumerate().take_while(move |(up, it)| *up == 0 || !holds_everything(it)).map(|it| it.1)
 }
 
 /// The only job with the prefix `named`.
@@ -152,6 +225,23 @@ pub(crate) fn short_len(ids: &[&str]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_project_is_looked_up_to_its_repository_and_below_the_home_folder() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = temp.path();
+        std::fs::create_dir_all(home.join("app/.git")).unwrap();
+        let folders = |here: &str| -> Vec<String> {
+            let here = home.join(here);
+            let names = within_project(&here, Some(home)).map(|it| it.strip_prefix(home).unwrap());
+            names.map(|it| it.display().to_string()).collect()
+        };
+        assert_eq!(folders("app/src/deep"), ["app/src/deep", "app/src", "app"]);
+        assert_eq!(folders("notes/2026"), ["notes/2026", "notes"], "no repository");
+        assert_eq!(folders(""), [""], "the home folder itself may be worked in");
+        let elsewhere: Vec<_> = within_project(Path::new("/srv/app"), Some(home)).collect();
+        assert_eq!(elsewhere, [Path::new("/srv/app"), Path::new("/srv")]);
+    }
 
     #[test]
     fn short_ids_stay_distinct() {

@@ -8,7 +8,7 @@ use longhaul_printable as printable;
 use longhaul_protocol::Method;
 use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, REFUSED};
 use crate::output;
 use crate::style::{ColorWhen, Style};
 
@@ -72,10 +72,27 @@ impl Session {
         !self.is_json && io::stdin().is_terminal()
     }
 
-    /// Asks a question. An empty line is the default answer, the end of the input is no.
-    pub(crate) fn agrees(&self, question: &str, default: bool) -> Result<bool, Failure> {
+    /// Asks before something that cannot be undone. Fails unless the person agrees, also if nobody can be asked.
+    pub(crate) fn confirm(&self, question: &str) -> Result<(), Failure> {
+        if !self.can_ask() {
+            let hint = "add --yes; only a terminal is asked, and only without --json";
+            return Err(Failure::unconfirmed(question, hint));
+        }
+        self.require(question, false)
+    }
+
+    /// Asks, and fails unless the person agrees.
+    pub(crate) fn require(&self, question: &str, default: bool) -> Result<(), Failure> {
+        match self.agrees(question, default)? {
+            true => Ok(()),
+            false => Err(Failure::new(REFUSED, "nothing was changed")),
+        }
+    }
+
+    /// An empty line is the default answer, the end of the input is no.
+    fn agrees(&self, question: &str, default: bool) -> Result<bool, Failure> {
         let choices = if default { "[Y/n]" } else { "[y/N]" };
-        self.print_text(&format!("{question} {choices} "))?;
+        self.print_text(&self.style.wrap(&format!("{question} {choices} "), 2))?;
         io::stdout().flush()?;
         let mut line = String::new();
         let read = io::stdin().lock().read_line(&mut line)?;

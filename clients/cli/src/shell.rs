@@ -5,7 +5,7 @@ use std::path::Path;
 /// A path as a word of a shell command.
 pub(crate) fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:".contains(c);
     match path.chars().all(is_plain) {
         true => path.into_owned(),
         false => format!("'{}'", path.replace('\'', "'\\''")),

@@ -11,8 +11,15 @@ use owo_colors::OwoColorize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 mod quantity;
+mod wrap;
 
 pub(crate) use quantity::{bytes, count, counted, duration, odd_lines, tokens};
+
+/// Columns between those of a table.
+const GAP: u16 = 2;
+
+/// Columns of a table's column that is not worth cutting: `decision_point`, `15 min ago`, the beginning of an id.
+const SHORT_COLUMN: u16 = 14;
 
 /// Columns without a terminal, where nothing should be cut.
 const WIDTH_WITHOUT_TERMINAL: u16 = 1000;
@@ -117,27 +124,51 @@ impl Style {
         }
     }
 
-    /// A table that fits the width, with one line per row. A heading that starts with `>` aligns its column right.
+    /// Whether there is room for more than what a table needs to be understood.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.width >= 100
+    }
+
+    /// Breaks lines that are wider than the terminal between words; the rest of a line is indented.
+    pub(crate) fn wrap(&self, text: &str, indent: usize) -> String {
+        wrap::wrapped(text, indent, self.width.into())
+    }
+
+    /// A table that fits the width, with one line per row. A heading that starts with `>` aligns its column right. If it
+    /// does not fit, the widest columns are cut; numbers, times and states are too short to be cut.
     pub(crate) fn table(&self, headings: &[&str], rows: Vec<Vec<String>>) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
         table.force_no_tty();
-        table.set_header(headings.iter().map(|heading| heading.trim_start_matches('>')));
+        let heading = headings.iter().map(|heading| Cell::new(heading.trim_start_matches('>')));
+        let mut heading = Row::from(heading.collect::<Vec<_>>());
+        heading.max_height(1);
+        table.set_header(heading);
         for row in rows {
             let mut row = Row::from(row.into_iter().map(Cell::new).collect::<Vec<_>>());
             row.max_height(1);
             table.add_row(row);
         }
         // The first column identifies the row for the next command, so it is only cut if it would fill the page.
-        let name = table.column_max_content_widths().first().copied().unwrap_or(0);
-        if name <= self.width / 5 * 3
-            && let Some(column) = table.column_mut(0)
-        {
-            column.set_constraint(ColumnConstraint::ContentWidth);
+        let widths = table.column_max_content_widths();
+        let is_whole = |at: usize| match at {
+            0 => widths[at] <= self.width / 5 * 3,
+            _ => widths[at] <= SHORT_COLUMN,
+        };
+        let whole: Vec<usize> = (0..widths.len()).filter(|at| is_whole(*at)).collect();
+        let needed: u16 = whole.iter().map(|at| widths[*at] + GAP).sum();
+        let others = u16::try_from(widths.len() - whole.len()).unwrap_or(u16::MAX);
+        let fits = needed.saturating_add(others.saturating_mul(SHORT_COLUMN)) <= self.width;
+        for at in whole {
+            if (fits || at == 0)
+                && let Some(column) = table.column_mut(at)
+            {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
         }
         for (column, heading) in table.column_iter_mut().zip(headings) {
-            column.set_padding((0, 2));
+            column.set_padding((0, GAP));
             if heading.starts_with('>') {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -152,7 +183,7 @@ impl Style {
         let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         let line = |(name, value): &(&str, String)| {
             let padded = format!("{name:<width$}");
-            format!("  {}  {value}\n", self.dim(&padded))
+            self.wrap(&format!("  {}  {value}\n", self.dim(&padded)), width + 4)
         };
         fields.iter().map(line).collect()
     }

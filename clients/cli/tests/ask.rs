@@ -1,25 +1,92 @@
 use longhaul_client::scripted::{Reply, set};
 use longhaul_protocol::compaction::Strategy;
-use longhaul_protocol::{checkpoint, compaction, context, history, job, thread};
+use longhaul_protocol::{checkpoint, compaction, context, history, job, memory, thread};
 use serde_json::{Value, json};
 
-use crate::Desk;
-use crate::answers::{THREAD, script};
+use crate::answers::{OTHER, THREAD, script};
+use crate::{Desk, Done, program, run};
+
+/// A daemon with a thread in the folder `project`, and one elsewhere; the program runs in `project/src`.
+fn desk_in_a_project(has_thread: bool) -> Desk {
+    let desk = Desk::new(script().on::<thread::ThreadList>(move |params| {
+        let is_project = params.cwd.as_ref().is_some_and(|cwd| cwd.ends_with("/project"));
+        let threads = match (params.cwd.is_none(), is_project && has_thread) {
+            (true, _) => json!([summary(OTHER, 400, None)]),
+            (_, true) => json!([summary(THREAD, 400, None)]),
+            _ => json!([]),
+        };
+        Reply::Result(json!({ "threads": threads }))
+    }));
+    std::fs::create_dir_all(desk.folder.path().join("project/.git")).unwrap();
+    std::fs::create_dir_all(desk.folder.path().join("project/src")).unwrap();
+    desk
+}
+
+impl Desk {
+    fn run_in(&self, folder: &str, args: &[&str]) -> Done {
+        let mut command = program(self.folder.path());
+        command.current_dir(self.folder.path().join(folder));
+        run(command.arg("--socket").arg(self.server.path()).args(args))
+    }
+}
 
 #[test]
-fn default_thread_is_the_newest_of_this_folder_else_of_all() {
-    let desk = Desk::new(script().on::<thread::ThreadList>(|params| match params.cwd.is_some() {
-        true => Reply::Result(json!({ "threads": [] })),
-        false => Reply::Error(longhaul_protocol::WireError::new(
-            longhaul_protocol::ErrorKind::StoreBusy,
-            "busy",
-        )),
-    }));
-    desk.run(&["compact"]);
+fn default_thread_is_the_newest_of_this_project_else_of_all() {
+    let desk = desk_in_a_project(false);
+    desk.run_in("project/src", &["compact"]);
     let lists = desk.server.calls::<thread::ThreadList>().unwrap();
-    let here = desk.folder.path().canonicalize().unwrap().to_str().unwrap().to_owned();
-    let list = |cwd| thread::ThreadListParams { cwd, limit: Some(20), ..Default::default() };
-    assert_eq!(lists, [list(Some(here)), list(None)]);
+    let root = desk.folder.path().canonicalize().unwrap().join("project");
+    let list = |cwd: Option<&std::path::Path>| {
+        let cwd = cwd.map(|cwd| cwd.display().to_string());
+        thread::ThreadListParams { cwd, limit: Some(100), ..Default::default() }
+    };
+    assert_eq!(lists, [list(Some(&root.join("src"))), list(Some(&root)), list(None)]);
+    assert_eq!(desk.last_params::<compaction::Run>().thread_id.as_deref(), Some(OTHER));
+
+    let desk = desk_in_a_project(true);
+    desk.run_in("project/src", &["compact"]);
+    assert_eq!(desk.last_params::<compaction::Run>().thread_id.as_deref(), Some(THREAD));
+    let done = desk.run_in("project/src", &["thread", "list", "--here"]);
+    assert!(done.stdout.contains("0199a213-81c0"), "{done:?}");
+    desk.run_in("project/src", &["search", "--here", "parser"]);
+    let root = desk.folder.path().canonicalize().unwrap().join("project");
+    let searched = desk.last_params::<thread::Search>().cwd;
+    assert_eq!(searched.as_deref(), root.to_str());
+}
+
+#[test]
+fn a_thread_of_another_project_is_not_changed_unless_named() {
+    let commands: [&[&str]; 6] = [
+        &["pin", "words"],
+        &["drop", "words"],
+        &["undo"],
+        &["continue"],
+        &["compact", "--install"],
+        &["pin", "--remove", "3fa2b1c4"],
+    ];
+    for command in commands {
+        let desk = desk_in_a_project(false);
+        let done = desk.run_in("project/src", command);
+        assert_eq!((done.code, done.stdout.as_str()), (1, ""), "{command:?}: {done:?}");
+        assert!(done.stderr.contains("THREAD"), "{command:?}: {done:?}");
+        assert_eq!(desk.server.calls::<thread::Sync>().unwrap(), [], "{command:?}");
+        let desk = desk_in_a_project(true);
+        desk.run_in("project/src", command);
+        assert_eq!(desk.last_params::<thread::Sync>().thread_id.as_deref(), Some(THREAD));
+    }
+}
+
+/// As the hook at a session's start asks for it.
+#[test]
+fn memory_show_shows_what_a_new_thread_is_told() {
+    let desk = Desk::new(script());
+    assert_eq!(desk.run(&["memory", "show"]).code, 0);
+    let sent = desk.last_params::<memory::Summary>();
+    assert_eq!((sent.brief, sent.max_tokens, sent.framed), (Some(true), Some(270), None));
+    assert_eq!(desk.run(&["memory", "show", "--full", "--max-tokens", "900"]).code, 0);
+    let sent = desk.last_params::<memory::Summary>();
+    assert_eq!((sent.brief, sent.max_tokens, sent.framed), (None, Some(900), Some(false)));
+    assert_eq!(desk.run(&["memory", "show", "--max-tokens", "900"]).code, 64);
 }
 
 #[test]
@@ -41,24 +108,35 @@ fn compact_syncs_and_sends_its_flags() {
     assert_eq!(desk.last_params::<compaction::Run>().as_of, Some(7));
 }
 
+/// A thread that began at 0.
+fn summary(id: &str, updated_at: i64, continues: Option<&str>) -> Value {
+    let mut thread = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": updated_at, "items": 0, "tokens": 0, "compactions": 1, "lines": 3, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
+    if let Some(continues) = continues {
+        set(&mut thread, "continues", continues);
+    }
+    thread
+}
+
+/// Codex's have two lines, those of Claude Code one for each message; all have the time at which they were made.
 #[test]
 fn default_thread_skips_continuations_not_resumed() {
-    let thread = |id: &str, lines: u64, continues: Option<&str>| {
-        let mut thread = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": 0, "items": 0, "tokens": 0, "compactions": 0, "lines": lines, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
-        if let Some(continues) = continues {
-            set(&mut thread, "continues", continues);
-        }
-        thread
-    };
-    for (lines, expected) in [(2, THREAD), (9, "0199a213-0000-7000-8000-000000000002")] {
-        let made = thread("0199a213-0000-7000-8000-000000000002", lines, Some(THREAD));
-        let list = json!({ "threads": [made, thread(THREAD, 400, None)] });
+    for (updated_at, expected) in [(0, THREAD), (9, OTHER)] {
+        let made = summary(OTHER, updated_at, Some(THREAD));
+        let list = json!({ "threads": [made, summary(THREAD, 400, None)] });
         let desk = Desk::new(script().result::<thread::ThreadList>(list));
         desk.run(&["compact"]);
         let compacted = desk.last_params::<compaction::Run>().thread_id;
-        assert_eq!(compacted.as_deref(), Some(expected), "{lines}");
+        assert_eq!(compacted.as_deref(), Some(expected), "{updated_at}");
         desk.run(&["continue"]);
-        assert_eq!(desk.last_params::<thread::Continue>().thread_id, expected, "{lines}");
+        assert_eq!(desk.last_params::<thread::Continue>().thread_id, expected, "{updated_at}");
+        let shown = desk.run(&["thread", "list"]).stdout;
+        assert_eq!(shown.contains("(not resumed)"), updated_at == 0, "{shown}");
+        let shown = json!({ "thread": summary(OTHER, updated_at, Some(THREAD)), "files": [], "checkpoint_seq": 1 });
+        let desk = Desk::new(script().result::<thread::ThreadGet>(shown));
+        let shown = desk.run(&["thread", "show", OTHER]).stdout;
+        let command = format!("codex resume {OTHER}");
+        assert_eq!(shown.contains(&command), updated_at == 0, "{shown}");
+        assert_eq!(shown.contains("never by its agent"), updated_at != 0, "{shown}");
     }
 }
 
@@ -143,6 +221,7 @@ fn checkpoint_is_exported_to_a_file_or_stdout() {
     });
     assert_eq!(done.json(), expected);
     let file = desk.folder.path().join("checkpoint_v1.json");
+    assert_eq!(desk.run(&["checkpoint", "export", THREAD, "--json"]).stdout.lines().count(), 1);
     let to_file = desk.run(&["checkpoint", "export", THREAD, "--output", file.to_str().unwrap()]);
     assert_eq!((to_file.code, to_file.stdout.as_str()), (0, ""), "{to_file:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), done.stdout);
@@ -216,12 +295,28 @@ fn expand_keeps_the_json_text_of_items() {
     assert!(done.stdout.contains(raw), "{done:?}");
 }
 
-fn append(desk: &Desk, input: &str, args: &[&str]) -> crate::Done {
+fn append(desk: &Desk, input: &str, args: &[&str]) -> Done {
     let file = desk.folder.path().join("input");
     std::fs::write(&file, input).unwrap();
-    let mut command = crate::program(desk.folder.path());
+    let mut command = program(desk.folder.path());
     command.arg("--socket").arg(desk.server.path()).args(["thread", "append", THREAD]).args(args);
-    crate::run(command.stdin(std::fs::File::open(file).unwrap()))
+    run(command.stdin(std::fs::File::open(file).unwrap()))
+}
+
+#[test]
+fn append_to_a_thread_of_an_agent_is_explained() {
+    let answer = |_| {
+        Reply::Error(longhaul_protocol::WireError::new(
+            longhaul_protocol::ErrorKind::ThreadNotFound,
+            "no thread",
+        ))
+    };
+    let done = append(
+        &Desk::new(script().on::<thread::Append>(answer)),
+        "{\"client_item_id\":\"a\",\"item\":{}}\n",
+        &[],
+    );
+    assert!(done.stderr.contains("only a thread of longhaul thread open"), "{done:?}");
 }
 
 /// Every `thread/append`: number of items, first and last id, expected seq.

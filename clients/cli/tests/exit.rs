@@ -97,6 +97,27 @@ fn unresponsive_daemon_is_reported_with_its_process() {
     assert_eq!(run(program(folder.path()).arg("down")).stdout, "the daemon is not running\n");
 }
 
+/// As from cron or su, where `XDG_RUNTIME_DIR` is not set: the daemon is healthy, so nobody is told to kill it.
+#[test]
+fn daemon_on_another_socket_is_named_with_its_socket() {
+    let desk = Desk::new(script());
+    let lock = desk.folder.path().join("state/longhauld.lock");
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    let socket = desk.server.path().display().to_string();
+    std::fs::write(&lock, format!("4242\n{socket}\n")).unwrap();
+    let held = std::fs::File::open(&lock).unwrap();
+    held.lock().unwrap();
+    for command in ["status", "down"] {
+        let done = run(program(desk.folder.path()).arg(command));
+        assert_eq!((done.code, done.stdout.as_str()), (78, ""), "{done:?}");
+        assert!(done.stderr.contains(&format!("process 4242 listens on {socket}")), "{done:?}");
+        assert!(done.stderr.contains(&format!("--socket {socket}")), "{done:?}");
+        assert!(!done.stderr.contains("kill"), "{done:?}");
+    }
+    let done = run(program(desk.folder.path()).arg("doctor"));
+    assert!(done.stdout.contains("listens on") && !done.stdout.contains("kill"), "{done:?}");
+}
+
 #[test]
 fn errors_are_json_with_json_flag() {
     let answer = |_| Reply::Error(WireError::new(ErrorKind::StoreBusy, "busy"));
@@ -135,7 +156,7 @@ fn unknown_job_kind_lists_the_kinds() {
     let answer =
         |_| Reply::Error(WireError::new(ErrorKind::InvalidParams, "params.handle: no handle"));
     let done = Desk::new(script().on::<history::Expand>(answer)).run(&["expand", "nonsense"]);
-    assert!(done.stderr.starts_with("error: handle: no handle\n"), "{done:?}");
+    assert!(done.stderr.starts_with("error: HANDLE: no handle\n"), "{done:?}");
 }
 
 #[test]

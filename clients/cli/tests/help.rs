@@ -23,6 +23,7 @@ fn usage_errors_are_64_with_a_suggestion() {
         &["expand"],
         &["thread", "list", "-n", "0"],
         &["compact", "--strategy", "magic"],
+        &["compact", "--max-tokens", "0"],
         &[],
     ] {
         let done = output(args);
@@ -30,6 +31,17 @@ fn usage_errors_are_64_with_a_suggestion() {
         assert_eq!(done.stdout, "");
     }
     assert!(output(&["compcat"]).stderr.contains("'compact'"));
+}
+
+/// Also without a daemon: a wrong file may be why it does not start.
+#[test]
+fn example_configuration_has_every_table() {
+    let done = output(&["config", "example"]);
+    assert_eq!((done.code, done.stderr.as_str()), (0, ""));
+    for part in ["[archive]", "[memory]", "[policy]", "Every key with its default"] {
+        assert!(done.stdout.contains(part), "{part}");
+    }
+    assert!(output(&["config", "example", "--json"]).json().get("toml").is_some());
 }
 
 #[test]

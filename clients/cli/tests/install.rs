@@ -60,9 +60,29 @@ impl Home {
         command
     }
 
+    /// Without a terminal; installs and uninstalls with the person's yes.
     pub(crate) fn run(&self, args: &[&str]) -> Done {
-        run(self.command(args).stdin(std::process::Stdio::null()))
+        let asks = args.iter().any(|arg| ["install", "uninstall"].contains(arg));
+        let yes = asks.then_some("--yes");
+        run(self.command(args).args(yes).stdin(std::process::Stdio::null()))
     }
+}
+
+/// A script without `--yes`, and one that only wanted to see the JSON, change nothing.
+#[test]
+fn nothing_is_installed_without_a_yes() {
+    let home = Home::new();
+    let silent = |args: &[&str]| run(home.command(args).stdin(std::process::Stdio::null()));
+    for args in [&["install", "codex"][..], &["install", "codex", "--json"]] {
+        let refused = silent(args);
+        assert_eq!((refused.code, refused.stdout.as_str()), (64, ""), "{refused:?}");
+        assert!(refused.stderr.contains("--dry-run"), "{refused:?}");
+        assert_eq!(home.text(".codex/hooks.json"), HOOKS);
+    }
+    done(&home.run(&["install", "codex"]));
+    let installed = home.text(".codex/hooks.json");
+    assert_eq!(silent(&["uninstall", "codex"]).code, 64);
+    assert_eq!(home.text(".codex/hooks.json"), installed);
 }
 
 pub(crate) fn done(done: &Done) -> &str {
@@ -123,12 +143,16 @@ fn user_commands_around_our_hook_stay() {
 }
 
 #[test]
-fn file_with_only_our_hooks_is_removed() {
+fn file_with_only_our_entries_is_removed() {
     let home = Home::new();
     fs::remove_file(home.path(".codex/hooks.json")).unwrap();
     done(&home.run(&["install", "codex"]));
     done(&home.run(&["uninstall", "codex"]));
     assert!(!home.path(".codex/hooks.json").exists());
+    done(&home.run(&["install", "claude"]));
+    assert!(home.path(".claude.json").exists());
+    done(&home.run(&["uninstall", "claude"]));
+    assert!(!home.path(".claude.json").exists());
 }
 
 #[test]

@@ -32,7 +32,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("thread_open", &["thread", "open", "--key", "notes"]),
     ("thread_append", &["thread", "append", THREAD]),
     ("thread_close", &["thread", "close", THREAD]),
-    ("thread_forget", &["thread", "forget", THREAD]),
+    ("thread_forget", &["thread", "forget", THREAD, "--yes"]),
     ("prompts", &["prompts", "parse_line"]),
     ("prompts_add", &["prompts", "--add", "Fix the parser."]),
     ("archive_status", &["archive", "status"]),
@@ -40,7 +40,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("archive_verify", &["archive", "verify"]),
     ("archive_restore", &["archive", "restore", THREAD]),
     ("archive_export", &["archive", "export", "/home/user/threads"]),
-    ("archive_forget", &["archive", "forget", THREAD]),
+    ("archive_forget", &["archive", "forget", THREAD, "--yes"]),
 ];
 
 /// The archive of the script is damaged.

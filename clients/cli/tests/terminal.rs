@@ -40,20 +40,69 @@ fn removing_for_good_asks_first() {
     assert!(done.code == 0 && !done.stdout.contains("[y/N]"), "{done:?}");
 }
 
-/// Only the last copy of a text is worth a question.
+/// An archive with one transcript of the thread.
+fn archive(is_gone: bool) -> Desk {
+    let listed = json!({ "threads": [{
+        "thread_id": THREAD, "source": "codex", "path": "/home/user/a.jsonl", "bytes": 7,
+        "updated_at": 1, "gone": is_gone, "redacted": false,
+    }] });
+    Desk::new(script().result::<ArchiveList>(listed))
+}
+
+/// Calls that forgot something.
+fn forgotten(desk: &Desk) -> usize {
+    desk.server.calls::<Forget>().unwrap().len()
+        + desk.server.calls::<memory::Forget>().unwrap().len()
+        + desk.server.calls::<ThreadForget>().unwrap().len()
+}
+
+/// Of the archive, only the last copy of a text is worth a question.
 #[test]
 fn forgetting_an_archived_thread_asks_if_its_transcript_is_gone() {
-    let commands = [&["archive", "forget", THREAD][..], &["memory", "forget", "--thread", THREAD]];
-    for (command, is_gone) in commands.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-        let listed = json!({ "threads": [{
-            "thread_id": THREAD, "source": "codex", "path": "/home/user/a.jsonl", "bytes": 7,
-            "updated_at": 1, "gone": is_gone, "redacted": false,
-        }] });
-        let desk = Desk::new(script().result::<ArchiveList>(listed));
-        let done = at_terminal(&desk, command, "n\n");
+    for is_gone in [true, false] {
+        let desk = archive(is_gone);
+        let done = at_terminal(&desk, &["archive", "forget", THREAD], "n\n");
         assert_eq!(done.stdout.contains("this is the only copy"), is_gone, "{done:?}");
-        let sent = desk.server.calls::<Forget>().unwrap().len()
-            + desk.server.calls::<memory::Forget>().unwrap().len();
-        assert_eq!(sent, usize::from(!is_gone), "{done:?}");
+        assert_eq!(forgotten(&desk), usize::from(!is_gone), "{done:?}");
+        let desk = archive(is_gone);
+        let done = at_terminal(&desk, &["memory", "forget", "--thread", THREAD], "n\n");
+        assert_eq!(done.stdout.contains("the only copy"), is_gone, "{done:?}");
+        assert_eq!(forgotten(&desk), 0, "{done:?}");
     }
+}
+
+/// A script that only wanted to see the JSON loses nothing.
+#[test]
+fn nothing_is_removed_for_good_where_nobody_can_be_asked() {
+    for command in [
+        &["thread", "forget", THREAD][..],
+        &["archive", "forget", THREAD],
+        &["memory", "forget", "--thread", THREAD],
+        &["memory", "forget", "--cwd", "/home/user/project"],
+    ] {
+        let desk = archive(true);
+        for done in [
+            desk.run(command),
+            desk.run(&[command, &["--json"]].concat()),
+            at_terminal(&desk, &[command, &["--json"]].concat(), "y\n"),
+        ] {
+            assert_eq!((done.code, done.stdout.as_str()), (64, ""), "{command:?}: {done:?}");
+            assert!(done.stderr.contains("--yes"), "{command:?}: {done:?}");
+        }
+        let json = desk.run(&[command, &["--json"]].concat()).stderr;
+        assert!(json.contains(r#""kind":"not_confirmed""#), "{json}");
+        assert_eq!(forgotten(&desk), 0, "{command:?}");
+        let done = desk.run(&[command, &["--yes"]].concat());
+        assert_eq!((done.code, forgotten(&desk)), (0, 1), "{command:?}: {done:?}");
+    }
+    let desk = archive(true);
+    let one = desk.run(&["memory", "forget", "--entry", "5f0c1d2e"]);
+    assert_eq!((one.code, forgotten(&desk)), (0, 1), "one line needs no yes: {one:?}");
+}
+
+#[test]
+fn a_thread_that_does_not_exist_is_no_question() {
+    let desk = Desk::new(script().result::<ArchiveList>(json!({ "threads": [] })));
+    let done = at_terminal(&desk, &["thread", "forget", "nope"], "n\n");
+    assert!(!done.stdout.contains("[y/N]"), "{done:?}");
 }

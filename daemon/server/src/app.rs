@@ -128,6 +128,9 @@ pub async fn listen(config: &Config) -> Result<ExclusiveResources, AppError> {
             (socket, Some(agents))
         }
     };
+    if let Err(error) = state.name_socket(&socket.path) {
+        tracing::debug!(%error, "the lock file does not name the socket");
+    }
     Ok(ExclusiveResources { socket, agents, state, shutdown, signals })
 }
 

@@ -3,8 +3,8 @@
 //! # Theory of operation
 //! The lock is the kernel's (`flock`) on an open file, not the file's existence. It ends with its process, so a crash never
 //! leaves a lock. The file is never removed, since after an unlink two processes could lock different files. The holder's
-//! pid is written after the lock is taken, for the error message of the next process; a crash in between, or a full disk,
-//! leaves a file without a pid, which only shortens that message.
+//! pid is written after the lock is taken, and the daemon's socket once it is bound, for the error message of the next
+//! process; a crash in between, or a full disk, leaves a file without them, which only shortens that message.
 //!
 //! A killed process may hold its lock for a moment longer: while the kernel tears it down, or in a forked child that has
 //! not called exec yet. So [`soon`] retries for [`PATIENCE`].
@@ -13,13 +13,14 @@
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::no_follow;
 
-/// Bytes of a lock file to read: a pid has at most ten digits.
+/// Bytes of a lock file to read for the pid, which has at most ten digits.
 const PID_BYTES_MAX: u64 = 16;
 
 /// How long to try to take a held lock.
@@ -79,6 +80,16 @@ impl Lock {
         Ok(Self { path: path.to_owned(), file })
     }
 
+    /// Adds the socket to the file, for a client that looks for the daemon on another one.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn name_socket(&self, socket: &Path) -> io::Result<()> {
+        let mut line = socket.as_os_str().as_bytes().to_vec();
+        line.push(b'\n');
+        (&self.file).write_all(&line)
+    }
+
     /// Whether the locked file is still the one at its path.
     pub fn is_in_place(&self) -> bool {
         let identity = |found: Metadata| (found.dev(), found.ino());
@@ -117,9 +128,9 @@ fn write_pid(file: &mut File) -> io::Result<()> {
 }
 
 fn read_pid(file: &File) -> Option<u32> {
-    let mut text = String::new();
-    file.take(PID_BYTES_MAX).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    let mut bytes = Vec::new();
+    file.take(PID_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    String::from_utf8_lossy(&bytes).lines().next()?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -132,10 +143,15 @@ mod tests {
         let path = dir.path().join("lock");
         std::fs::write(&path, "123456789 left by a crash").unwrap();
         let first = Lock::take(&path).unwrap();
-        match Lock::take(&path) {
-            Err(LockError::Held { pid, .. }) => assert_eq!(pid, Some(std::process::id())),
-            other => panic!("{other:?}"),
+        for _ in 0..2 {
+            match Lock::take(&path) {
+                Err(LockError::Held { pid, .. }) => assert_eq!(pid, Some(std::process::id())),
+                other => panic!("{other:?}"),
+            }
+            first.name_socket(Path::new("/run/é/v1.sock")).unwrap();
         }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().nth(1), Some("/run/é/v1.sock"));
         drop(first);
         Lock::take(&path).unwrap();
     }

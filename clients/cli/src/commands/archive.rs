@@ -12,7 +12,7 @@ mod restore;
 mod status;
 mod verify;
 
-pub(super) use forget::confirm_only_copy;
+pub(super) use forget::{archived, is_only_copy};
 pub(super) use status::share;
 
 #[derive(Debug, Subcommand)]

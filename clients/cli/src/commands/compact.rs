@@ -66,7 +66,7 @@ pub(crate) struct CompactArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompactionArgs {
     /// Maximum tokens of the view
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// How to compact
     #[arg(long, value_name = "NAME", default_value = "auto")]
@@ -128,7 +128,13 @@ impl From<StrategyName> for Strategy {
 pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Failure> {
     let templates = args.how.templates()?;
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let named = args.thread.as_deref();
+    let thread = match args.install {
+        true => {
+            select::thread_to_change(&client, named, "longhaul compact THREAD --install").await?
+        }
+        false => select::thread(&client, named, session).await?,
+    };
     if args.how.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }

@@ -22,6 +22,12 @@ Examples:
   longhaul config path
   $EDITOR \"$(longhaul config path)\" && longhaul config reload")]
     Path,
+    /// Print an example file with every key, its default and what it does
+    #[command(after_help = "\
+Examples:
+  longhaul config example | less
+  longhaul config example > config.toml    then edit, and move it to config path")]
+    Example,
     /// Reload the configuration file without a restart
     ///
     /// An invalid file changes nothing. Keys that need a restart are listed.
@@ -30,14 +36,33 @@ Examples:
 }
 
 pub(crate) async fn run(command: ConfigCommand, session: &Session) -> Result<(), Failure> {
+    if matches!(command, ConfigCommand::Example) {
+        // Without the daemon: a wrong file may be why it does not start.
+        return session.print(&ExamplePage { toml: EXAMPLE });
+    }
     let client = session.connect().await?;
     match command {
+        ConfigCommand::Example => Ok(()),
         ConfigCommand::Show => session.print(&client.call::<ShowConfig>(NoParams {}).await?),
         ConfigCommand::Path => {
             let ShowConfigResult { path, .. } = client.call::<ShowConfig>(NoParams {}).await?;
             session.print(&PathPage { path })
         }
         ConfigCommand::Reload => session.print(&client.call::<Reload>(NoParams {}).await?),
+    }
+}
+
+/// Every key with its default.
+const EXAMPLE: &str = include_str!("../../../../daemon/server/config.example.toml");
+
+#[derive(Serialize)]
+struct ExamplePage {
+    toml: &'static str,
+}
+
+impl Page for ExamplePage {
+    fn text(&self, _: &Style) -> String {
+        self.toml.to_owned()
     }
 }
 

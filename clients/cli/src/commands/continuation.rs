@@ -25,8 +25,8 @@ use crate::style::{Style, counted};
 /// changed, and longhaul expand brings back any part of it. A thread continues in its own agent unless --to names
 /// the other one; threads of Gemini CLI, OpenCode and editors continue in Codex.
 ///
-/// Without THREAD, continues the newest active thread. A continuation that was not resumed yet does not count, so
-/// running the command twice continues the same thread.
+/// Without THREAD, continues the newest thread of this folder or its project. A continuation that was not resumed yet
+/// does not count, so running the command twice continues the same thread.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -50,7 +50,8 @@ pub(crate) struct ContinueArgs {
 pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Failure> {
     let templates = args.how.templates()?;
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let example = "longhaul continue THREAD";
+    let thread = select::thread_to_change(&client, args.thread.as_deref(), example).await?;
     if args.how.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }
@@ -156,7 +157,7 @@ fn checked(tree: &CheckedTree, style: &Style) -> String {
     let facts = tree.facts_valid + tree.facts_suspect.len() as u64;
     parts.extend((facts > 0).then(|| format!("{} of {facts} facts hold", tree.facts_valid)));
     parts.extend(of(&tree.facts_suspect, "do not hold"));
-    format!("working tree: {}\n", parts.join("; "))
+    style.wrap(&format!("working tree: {}\n", parts.join("; ")), 14)
 }
 
 #[cfg(test)]

@@ -120,9 +120,12 @@ impl Page for DoctorPage {
                 State::Fail => style.bad("fail"),
             };
             let indent = " ".repeat(width + 8);
-            let hint = check.hint.iter().map(|hint| style.dim(&format!("{indent}{hint}\n")));
+            let hint = check
+                .hint
+                .iter()
+                .map(|hint| style.dim(&style.wrap(&format!("{indent}{hint}\n"), indent.len())));
             let found = format!("{state}  {:<width$}  {}\n", check.name, check.detail);
-            found + &hint.collect::<String>()
+            style.wrap(&found, indent.len()) + &hint.collect::<String>()
         };
         self.checks.iter().map(line).collect()
     }

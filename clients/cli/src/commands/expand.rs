@@ -11,9 +11,10 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Print the exact items behind a handle of a receipt or a view
+/// Print the items behind a handle of a receipt or a view, word for word
 ///
-/// The items are printed as the agent wrote them, secrets included.
+/// A message or a result is printed as its text, anything else as JSON, secrets included. With --json, each item is
+/// whole, and `path` and `byte_range` say where the transcript has it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +26,7 @@ Examples:
 pub(crate) struct ExpandArgs {
     /// A handle from a receipt, a view or a search; a number alone is an item of the thread
     handle: String,
-    /// Thread of a handle without a thread [default: the newest of this folder]
+    /// Thread of a handle without a thread [default: the newest of this folder or project, else of all]
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
     /// Maximum bytes of one page
@@ -41,7 +42,7 @@ pub(crate) async fn run(args: ExpandArgs, session: &Session) -> Result<(), Failu
     let thread = match args.thread {
         Some(named) => Some(named),
         None if args.handle.find('#').is_some_and(|at| at > 0) => None,
-        None => select::thread(&client, None).await.ok().map(|thread| thread.thread_id),
+        None => select::thread(&client, None, session).await.ok().map(|thread| thread.thread_id),
     };
     let mut params = ExpandParams {
         handle: args.handle,

@@ -19,7 +19,8 @@ const EXCERPT_CHARS: usize = 400;
 
 /// Show the history a model sees, now or after an earlier item
 ///
-/// It begins with the thread or with its last compaction that was not undone, without turns that were rolled back.
+/// It begins with the thread or with its last compaction that was not undone, without turns that were rolled back. Items
+/// are shown as the agent wrote them, secrets included.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +44,7 @@ pub(crate) struct HistoryArgs {
 
 pub(crate) async fn run(args: HistoryArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let thread = select::thread(&client, args.thread.as_deref(), session).await?;
     let mut params = HistoryGetParams {
         thread_id: thread.thread_id,
         as_of: args.as_of,
@@ -69,6 +70,9 @@ pub(crate) async fn run(args: HistoryArgs, session: &Session) -> Result<(), Fail
     let Some(history) = whole else { return Ok(()) };
     if args.full && !session.is_json {
         return session.print_text(&full(&history, &session.style));
+    }
+    if let Some(seq) = args.as_of.filter(|seq| *seq > history.seq) {
+        session.note(&format!("note: the thread ends at {}, before {seq}", history.seq));
     }
     session.print(&history)
 }
@@ -138,7 +142,8 @@ fn beginning(history: &HistoryGetResult, style: &Style) -> String {
         }
     };
     let archive = if history.from_archive { ", from the archive" } else { "" };
-    style.dim(&format!("thread {} as of {}, {what}{archive}\n", history.thread_id, history.seq))
+    let head = format!("thread {} as of {}, {what}{archive}\n", history.thread_id, history.seq);
+    style.dim(&style.wrap(&head, 2))
 }
 
 fn total(history: &HistoryGetResult, style: &Style) -> String {

@@ -32,6 +32,8 @@ mod payload;
 mod session_start;
 mod turn;
 
+pub(super) use session_start::MEMORY_TOKENS;
+
 use answer_format::Answer;
 use exchange::Hook;
 use payload::{Agent, Event, Payload};

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::failure::{Failure, REFUSED, USAGE};
+use crate::failure::{Failure, USAGE};
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -38,7 +38,8 @@ use plan::{Direction, Plan};
 /// Connect longhaul to an agent, an editor or systemd
 ///
 /// Shows what it will change, keeps every other setting and comment, and saves the old file as
-/// FILE.longhaul-backup (later changes as FILE.longhaul-backup-2). Running it again changes nothing.
+/// FILE.longhaul-backup (later changes as FILE.longhaul-backup-2). Running it again changes nothing. At a terminal it
+/// asks first; elsewhere and with --json it changes nothing without --yes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -62,7 +63,8 @@ pub(crate) struct InstallArgs {
 
 /// Disconnect longhaul from an agent, an editor or systemd
 ///
-/// Removes only what install wrote. The daemon's state stays; longhaul doctor shows where it is.
+/// Removes only what install wrote. The daemon's state stays; longhaul doctor shows where it is. At a terminal it asks
+/// first; elsewhere and with --json it changes nothing without --yes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -140,11 +142,13 @@ fn run(
     if options.dry_run || plan.is_empty() {
         return session.print(&page);
     }
-    if !options.yes && session.can_ask() {
+    let question = "Make these changes?";
+    if !options.yes && !session.can_ask() {
+        return Err(Failure::unconfirmed(question, "--dry-run shows them, --yes makes them"));
+    }
+    if !options.yes {
         session.print_text(&page.shown(&session.style))?;
-        if !session.agrees("Make these changes?", true)? {
-            return Err(Failure::new(REFUSED, "nothing was changed"));
-        }
+        session.require(question, true)?;
         let skipped = plan.carry_out()?;
         return session.print_text(&plan.outcome(&skipped, &session.style));
     }

@@ -8,7 +8,7 @@ use longhaul_protocol::job::{
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
 use crate::failure::Failure;
-use crate::select;
+use crate::select::{self, short_len};
 use crate::session::{Page, Session};
 use crate::style::{Style, count, duration};
 
@@ -82,22 +82,31 @@ pub(crate) async fn run(command: JobCommand, session: &Session) -> Result<(), Fa
     }
 }
 
+/// Characters of a job's subject in the list: a compaction's id has a prefix before its time.
+const SUBJECT_CHARS: usize = 17;
+
 impl Page for JobListResult {
     fn text(&self, style: &Style) -> String {
         if self.jobs.is_empty() {
             return "No jobs.\n".to_owned();
         }
+        let has_failure = self.jobs.iter().any(|job| job.failure.is_some());
+        let subjects: Vec<&str> = self.jobs.iter().map(|job| job.subject.as_str()).collect();
+        let subject_chars = short_len(&subjects).max(SUBJECT_CHARS);
         let row = |job: &Job| {
-            vec![
-                job.job.clone(),
+            let subject: String = job.subject.chars().take(subject_chars).collect();
+            let mut row = vec![
+                format!("{}/{subject}", job.kind),
                 job.state.clone(),
                 count(u64::from(job.attempts)),
                 style.ago(job.updated_at),
-                job.failure.clone().unwrap_or_default(),
-            ]
+            ];
+            row.extend(has_failure.then(|| job.failure.clone().unwrap_or_default()));
+            row
         };
         let rows = self.jobs.iter().map(row).collect();
-        style.table(&["job", "state", ">attempts", "changed", "last failure"], rows)
+        let failure: &[&str] = if has_failure { &["last failure"] } else { &[] };
+        style.table(&[&["job", "state", ">attempts", "changed"], failure].concat(), rows)
     }
 }
 
@@ -137,4 +146,37 @@ fn one(job: &Job, style: &Style) -> String {
     fields.extend(job.holder.clone().map(|holder| ("run by", holder)));
     fields.extend(job.failure.clone().map(|failure| ("last failure", failure)));
     style.fields(&fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn times_and_headings_are_whole_in_80_columns() {
+        let style = plain();
+        let job = |(kind, subject): (&str, &str), failure: Option<&str>| {
+            json!({
+                "job": format!("{kind}/{subject}"), "kind": kind, "subject": subject, "state": "queued",
+                "attempts": 3, "epoch": 1, "priority": 0, "is_pending": true, "created_at": 0,
+                "updated_at": style.now_ms - 900_000, "failure": failure,
+            })
+        };
+        let failed = "the transcript cannot be read: permission denied (os error 13)";
+        let names = [("extract", "019f03e0-321f-7eb2-83cc-b54ecd71be23"), ("prune", "")];
+        let page = |failure| {
+            let jobs = names.map(|name| job(name, failure));
+            let page: JobListResult = serde_json::from_value(json!({ "jobs": jobs })).unwrap();
+            page.text(&style)
+        };
+        let text = page(Some(failed));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for whole in ["attempts  changed", "last failure", "15 min ago", "extract/019f03e0-321f"] {
+            assert!(text.contains(whole), "{whole}: {text}");
+        }
+        assert!(!page(None).contains("failure"));
+    }
 }

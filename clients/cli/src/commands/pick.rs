@@ -34,7 +34,7 @@ pub(crate) struct PickArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
     /// Maximum tokens of the view
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
 }
 
@@ -45,7 +45,9 @@ pub(crate) async fn run(args: PickArgs, session: &Session) -> Result<(), Failure
         ));
     }
     let client = session.connect().await?;
-    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
+    let named = args.thread.as_deref();
+    let thread = select::thread_to_change(&client, named, "longhaul pick THREAD").await?;
+    select::catch_up(&client, &thread, session).await;
     let thread_id = thread.thread_id;
     let params = PreviewParams {
         thread_id: thread_id.clone(),

@@ -38,7 +38,7 @@ pub(crate) struct ChoiceArgs {
     /// Treat it as text even if it looks like a handle
     #[arg(long)]
     text: bool,
-    /// Id of the thread, or a unique prefix [default: the newest of this folder]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder or project]
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
     /// List pinned and dropped texts instead
@@ -59,7 +59,14 @@ pub(crate) async fn choose(
     session: &Session,
 ) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
+    let thread = match args.list {
+        true => select::thread(&client, args.thread.as_deref(), session).await?,
+        false => {
+            let example = format!("longhaul {action} … --thread THREAD");
+            select::thread_to_change(&client, args.thread.as_deref(), &example).await?
+        }
+    };
+    select::catch_up(&client, &thread, session).await;
     let thread_id = thread.thread_id;
     if args.list {
         return session.print(&list_choices(&client, thread_id).await?);

@@ -33,7 +33,7 @@ Examples:
   longhaul policy explain --as-of 4321      as it was after that seq
   longhaul policy explain --decision 17     a decision of longhaul policy log")]
 pub(crate) struct ExplainArgs {
-    /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder or project, else of all]
     thread: Option<String>,
     /// Show it as it was after this seq
     #[arg(long, value_name = "SEQ", value_parser = select::seq)]
@@ -77,7 +77,7 @@ Examples:
 
 Replays the first 256 MiB of the thread's own transcript, of Codex or Claude Code.")]
 pub(crate) struct ReportArgs {
-    /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder or project, else of all]
     thread: Option<String>,
     /// Tokens of the model's whole window
     #[arg(long, value_name = "TOKENS")]
@@ -117,7 +117,7 @@ pub(crate) async fn run(command: PolicyCommand, session: &Session) -> Result<(),
             session.print(&client.call::<Log>(params).await?)
         }
         PolicyCommand::Report(ReportArgs { thread, window }) => {
-            let thread = select::thread(&client, thread.as_deref()).await?;
+            let thread = select::thread(&client, thread.as_deref(), session).await?;
             let params = ReportParams { thread_id: thread.thread_id, context_window: window };
             session.print(&client.call::<Report>(params).await?)
         }
@@ -149,7 +149,7 @@ async fn explain(args: ExplainArgs, client: &Client, session: &Session) -> Resul
         let params = ExplainParams { decision_id };
         return session.print(&client.call::<Explain>(params).await?);
     }
-    let thread = select::thread(client, args.thread.as_deref()).await?;
+    let thread = select::thread(client, args.thread.as_deref(), session).await?;
     let params = EvaluateParams {
         thread_id: thread.thread_id,
         point: args.mid_turn.then_some(Point::MidTurn),

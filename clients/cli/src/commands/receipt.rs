@@ -26,7 +26,7 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
         ("dropped", totals.dropped, receipt.dropped.first()),
     ];
     let row = |(name, total, first): (&str, Total, Option<&Entry>)| {
-        let handle = first.map_or_else(|| "-".to_owned(), |entry| entry.handle.clone());
+        let handle = first.map_or("-", |entry| place(&entry.handle)).to_owned();
         vec![name.to_owned(), count(total.items), tokens(total.tokens), handle]
     };
     let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
@@ -106,11 +106,21 @@ fn next_steps(result: &RunResult, style: &Style) -> String {
     style.dim(&(expand + if is_kept { &undo } else { "" }))
 }
 
+/// A handle without what all handles of a receipt begin with, the thread or the compaction.
+fn place(handle: &str) -> &str {
+    handle.find('#').map_or(handle, |at| &handle[at..])
+}
+
 /// Lists kept, shortened and dropped items, at most `most` entries each.
 pub(crate) fn account(receipt: &Receipt, most: usize, style: &Style) -> String {
     let lists =
         [("kept", &receipt.kept), ("shortened", &receipt.shortened), ("dropped", &receipt.dropped)];
-    lists.into_iter().map(|(title, entries)| list(title, entries, most, style)).collect()
+    let first = lists.iter().find_map(|(_, entries)| entries.first());
+    let of = first.and_then(|entry| entry.handle.strip_suffix(place(&entry.handle)));
+    let of = of.filter(|of| !of.is_empty());
+    let how = of.map(|of| format!("any of these: longhaul expand {of}#…\n"));
+    let lists = lists.into_iter().map(|(title, entries)| list(title, entries, most, style));
+    lists.chain(how.map(|how| style.dim(&how))).collect()
 }
 
 fn list(title: &str, entries: &[Entry], most: usize, style: &Style) -> String {
@@ -123,8 +133,8 @@ fn list(title: &str, entries: &[Entry], most: usize, style: &Style) -> String {
             false => format!("{} to {}", count(entry.seq_first), count(entry.seq_last)),
         };
         vec![
-            entry.handle.clone(),
-            entry.kind.clone(),
+            place(&entry.handle).to_owned(),
+            entry.kind.replace('_', " "),
             count(entry.items),
             tokens(entry.tokens),
             lines,
@@ -141,6 +151,8 @@ fn list(title: &str, entries: &[Entry], most: usize, style: &Style) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::style::tests::plain;
 
@@ -150,5 +162,26 @@ mod tests {
         let totals = Totals { kept: of(3), shortened: of(7), dropped: of(100) };
         assert_eq!(beyond(&totals, 110, &plain()), "");
         assert!(beyond(&totals, 80, &plain()).contains("that earlier compactions removed"));
+    }
+
+    #[test]
+    fn handles_of_a_receipt_are_whole_in_80_columns() {
+        let thread = "019f03e0-321f-7eb2-83cc-b54ecd71be23";
+        let entry = |seq: u64, kind: &str| {
+            json!({
+                "handle": format!("{thread}#{seq}.d74f1c"), "kind": kind, "tokens": 4_500, "items": 1,
+                "seq_first": seq, "seq_last": seq,
+            })
+        };
+        let total = json!({ "items": 1, "tokens": 4_500 });
+        let receipt = serde_json::from_value(json!({
+            "kept": [entry(480, "user_message")], "shortened": [],
+            "dropped": [entry(12_481, "assistant_message")], "redacted": 0,
+            "totals": { "kept": total, "shortened": total, "dropped": total },
+        }));
+        let text = account(&receipt.unwrap(), 9, &plain());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("\n#480.d74f1c") && text.contains("\n#12481.d74f1c"), "{text}");
+        assert!(text.ends_with(&format!("longhaul expand {thread}#…\n")), "{text}");
     }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: RescueArgs, session: &Session) -> Result<(), Failu
     let client = session.connect().await?;
     let thread = match &args.thread {
         Some(named) => {
-            let thread = select::thread(&client, Some(named)).await?;
+            let thread = select::thread(&client, Some(named), session).await?;
             if thread.blocked.is_none() {
                 let message = format!("thread {} is not blocked", thread.thread_id);
                 let hint = format!("longhaul continue {} works on any thread", thread.thread_id);
@@ -99,7 +99,9 @@ struct BlockedPage {
 impl Page for BlockedPage {
     fn text(&self, style: &Style) -> String {
         if self.blocked.is_empty() {
-            return "No thread is blocked. longhaul continue continues any thread.\n".to_owned();
+            return "No thread is blocked, or another continues it already: longhaul thread list\n\
+             marks those that are not resumed. longhaul continue continues any thread.\n"
+                .to_owned();
         }
         let ids: Vec<&str> = self.blocked.iter().map(|thread| thread.thread_id.as_str()).collect();
         let id_chars = short_len(&ids);

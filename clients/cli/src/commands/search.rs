@@ -18,8 +18,7 @@ mod paragraph;
 ///
 /// Finds items with all words, in any order; for a question, also items with some of them. Quote a phrase: "several
 /// words"; conn* is a prefix; OR separates alternatives, NOT excludes. Paths and names match whole or by their parts.
-/// Threads whose transcripts are gone are not searched; longhaul archive list --gone --find WORDS searches their
-/// titles.
+/// A thread whose transcript is gone is searched in the archive, as long as that has it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,7 +30,7 @@ pub(crate) struct SearchArgs {
     /// Words to find
     #[arg(required = true)]
     query: Vec<String>,
-    /// Only threads in this folder
+    /// Only threads in this folder, or in the nearest above it that has some, within the project
     #[arg(long, conflicts_with = "cwd")]
     here: bool,
     /// Only threads in DIR
@@ -56,7 +55,7 @@ pub(crate) struct SearchArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_HITS_MAX)))]
     limit: u32,
     /// Maximum tokens of all texts
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
 }
 
@@ -71,9 +70,11 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
     };
     let (since, until) =
         (moment("since", args.since.as_deref())?, moment("until", args.until.as_deref())?);
-    let cwd = args.here.then_some(".").or(args.cwd.as_deref());
-    let cwd = cwd.map(select::folder).transpose()?;
     let client = session.connect().await?;
+    let cwd = match args.here {
+        true => Some(select::here(&client).await?),
+        false => args.cwd.as_deref().map(select::folder).transpose()?,
+    };
     let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
     let params = SearchParams {
         query: args.query.join(" "),

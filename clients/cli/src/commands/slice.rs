@@ -1,8 +1,11 @@
 //! Paging of long lists.
 
+use std::path::Path;
+
 use clap::Args;
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
+use crate::shell;
 use crate::style::Style;
 
 #[derive(Debug, Args)]
@@ -18,7 +21,10 @@ pub(crate) struct Slice {
 /// The line below an incomplete list.
 pub(crate) fn more(command: &str, next_cursor: Option<&str>, style: &Style) -> String {
     match next_cursor {
-        Some(cursor) => style.dim(&format!("more: longhaul {command} --cursor {cursor}\n")),
+        Some(cursor) => {
+            let cursor = shell::quoted(Path::new(cursor));
+            style.dim(&format!("more: longhaul {command} --cursor {cursor}\n"))
+        }
         None => String::new(),
     }
 }

@@ -198,7 +198,7 @@ fn sources(sources: &[SourceStatus], style: &Style) -> String {
 fn remarks(status: &StatusResult, style: &Style) -> String {
     let warnings = status.warnings.iter().map(|warning| {
         let hint = warning.hint.iter().map(|hint| format!(" ({hint})")).collect::<String>();
-        format!("{} {}{hint}\n", style.warn("warning:"), warning.message)
+        style.wrap(&format!("{} {}{hint}\n", style.warn("warning:"), warning.message), 9)
     });
     let errors = status.ingest.errors.iter().map(|error| {
         let (path, ago) = (style.path(&error.path), style.ago(error.at));

@@ -38,7 +38,7 @@ Examples:
 pub(crate) struct UndoArgs {
     /// Id of the compaction, or a unique prefix; without it, the thread's last one that is not undone
     compaction: Option<String>,
-    /// Id of the thread, or a unique prefix, instead of the newest thread of this folder
+    /// Id of the thread, or a unique prefix [default: the newest of this folder or project]
     #[arg(long, value_name = "THREAD", conflicts_with = "compaction")]
     thread: Option<String>,
 }
@@ -64,7 +64,7 @@ pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure
 
 /// The thread's last compaction that is not undone, so that repeating undoes the one before.
 async fn last(thread: Option<&str>, client: &Client, session: &Session) -> Result<String, Failure> {
-    let thread = select::thread(client, thread).await?;
+    let thread = select::thread_to_change(client, thread, "longhaul undo --thread THREAD").await?;
     select::catch_up(client, &thread, session).await;
     let params = CompactionListParams {
         thread_id: Some(thread.thread_id),

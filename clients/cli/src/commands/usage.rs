@@ -54,7 +54,7 @@ pub(crate) struct UsageArgs {
 
 pub(crate) async fn run(args: UsageArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let thread = select::thread(&client, args.thread.as_deref(), session).await?;
     if args.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }
@@ -75,6 +75,9 @@ pub(crate) async fn run(args: UsageArgs, session: &Session) -> Result<(), Failur
     session.print(&UsagePage { result, bill, title: thread.title })
 }
 
+/// How the daemon's hint names the flag `--window`.
+const WINDOW_PARAM: &str = "context_window of the request";
+
 #[derive(Serialize)]
 struct UsagePage {
     #[serde(flatten)]
@@ -94,8 +97,10 @@ impl Page for UsagePage {
         let shares = shares(result);
         let mut page = format!("{}\n{}\n", style.bold(&title), style.fields(&fields(result)));
         let window = scale(result);
-        page += &bar::render(&shares, &window, columns, style);
-        page += "\n";
+        if result.window.is_known {
+            page += &bar::render(&shares, &window, columns, style);
+            page += "\n";
+        }
         page += &table(&shares, &window, style);
         if let Some(timeline) =
             result.timeline.as_ref().filter(|timeline| timeline.points.len() > 1)
@@ -109,8 +114,10 @@ impl Page for UsagePage {
             page += &bill;
         }
         for warning in &result.warnings {
-            let hint = warning.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            page += &style.warn(&format!("\nwarning: {}{hint}\n", warning.message));
+            let hint = warning.hint.as_deref().map(|hint| hint.replace(WINDOW_PARAM, "--window"));
+            let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+            let warning = format!("\nwarning: {}{hint}\n", warning.message);
+            page += &style.warn(&style.wrap(&warning, 9));
         }
         page
     }
@@ -233,5 +240,6 @@ mod tests {
         assert!(page.contains("window    unknown; larger than usual"), "{page}");
         assert!(page.contains("used      476k\n") && page.contains("100.0 %"), "{page}");
         assert!(!page.contains("500k") && !page.contains("compacts at"), "{page}");
+        assert!(!page.contains("[█"), "no bar that looks full: {page}");
     }
 }

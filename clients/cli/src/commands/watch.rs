@@ -24,7 +24,7 @@ Examples:
   longhaul watch THREAD --once              the current state, with every reason
   longhaul watch --json | jq .decision.action")]
 pub(crate) struct WatchArgs {
-    /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder or project, else of all]
     thread: Option<String>,
     /// Show the state once, with every reason
     #[arg(long)]
@@ -36,7 +36,7 @@ pub(crate) struct WatchArgs {
 
 pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let thread = select::thread(&client, args.thread.as_deref(), session).await?;
     let params = EvaluateParams {
         thread_id: thread.thread_id.clone(),
         context_window: args.window,

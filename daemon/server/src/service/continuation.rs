@@ -214,11 +214,14 @@ fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), Servi
         Some(agent) => takes(agent),
         None => takes(own).or_else(|| takes(Source::Codex)),
     };
-    found.ok_or_else(|| {
-        let agents: Vec<&str> = accepting().map(Source::name).collect();
-        let reason = format!("a thread can continue in one of: {}", agents.join(", "));
-        ServiceError::Invalid { field: "to", reason }
-    })
+    found.ok_or_else(not_accepting)
+}
+
+/// The error for an agent that is unknown, or accepts no transcripts that we write.
+pub fn not_accepting() -> ServiceError {
+    let agents: Vec<&str> = accepting().map(Source::name).collect();
+    let reason = format!("a thread can continue in one of: {}", agents.join(", "));
+    ServiceError::Invalid { field: "to", reason }
 }
 
 async fn publish(home: PathBuf, transcript: NewTranscript) -> Result<PathBuf, ServiceError> {

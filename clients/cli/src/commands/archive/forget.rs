@@ -4,10 +4,10 @@ use clap::Args;
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::archive::{
-    ArchiveList, ArchiveListParams, Forget, ForgetParams, ForgetResult,
+    ArchiveList, ArchiveListParams, ArchivedThread, Forget, ForgetParams, ForgetResult,
 };
 
-use crate::failure::{Failure, REFUSED};
+use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes};
 
@@ -15,7 +15,8 @@ use crate::style::{Style, bytes};
 ///
 /// When the command returns, no file of the archive has its text, and it is not archived again. The transcript stays. So
 /// do the thread's checkpoint and compactions in the store, which quote it, and what memory learned; longhaul thread forget
-/// removes those, too. At a terminal it asks before it removes the only copy.
+/// removes those, too. The only copy is only removed with your yes: at a terminal it asks, elsewhere and with --json it
+/// needs --yes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,32 +31,30 @@ pub(crate) struct ForgetArgs {
 
 pub(crate) async fn run(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    if !args.yes {
-        confirm_only_copy(&client, &args.thread, session).await?;
+    if !args.yes && is_only_copy(&client, &args.thread).await? {
+        session.confirm("Its transcript is gone: this is the only copy. Remove it?")?;
     }
     session.print(&client.call::<Forget>(ForgetParams { thread_id: args.thread }).await?)
 }
 
-/// Asks at a terminal before the only copy of a thread is removed; fails unless the person agrees.
-pub(crate) async fn confirm_only_copy(
-    client: &Client,
-    thread: &str,
-    session: &Session,
-) -> Result<(), Failure> {
-    let asks = session.can_ask() && is_only_copy(client, thread).await?;
-    let question = "Its transcript is gone: this is the only copy. Remove it?";
-    if asks && !session.agrees(question, false)? {
-        return Err(Failure::new(REFUSED, "nothing was changed"));
-    }
-    Ok(())
+/// Whether the archive has the only copy of a thread.
+pub(crate) async fn is_only_copy(client: &Client, thread: &str) -> Result<bool, Failure> {
+    let rows = archived(client, thread).await?;
+    Ok(!rows.is_empty() && rows.iter().all(|row| row.gone))
 }
 
-async fn is_only_copy(client: &Client, thread: &str) -> Result<bool, Failure> {
+/// What the archive has of a thread.
+pub(crate) async fn archived(
+    client: &Client,
+    thread: &str,
+) -> Result<Vec<ArchivedThread>, Failure> {
     let params = ArchiveListParams { thread_id: Some(thread.to_owned()), ..Default::default() };
     match client.call::<ArchiveList>(params).await {
-        Ok(found) => Ok(!found.threads.is_empty() && found.threads.iter().all(|row| row.gone)),
+        Ok(found) => Ok(found.threads),
         // A thread that does not exist yet can be forgotten.
-        Err(ClientError::Refused(error)) if error.kind() == ErrorKind::ThreadNotFound => Ok(false),
+        Err(ClientError::Refused(error)) if error.kind() == ErrorKind::ThreadNotFound => {
+            Ok(Vec::new())
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -8,6 +8,7 @@ use longhaul_protocol::archive::{
     ArchiveList, ArchiveListParams, ArchiveListResult, ArchivedThread,
 };
 
+use crate::commands::slice::{Slice, more};
 use crate::commands::thread::last_folders;
 use crate::failure::Failure;
 use crate::select::short_len;
@@ -31,9 +32,8 @@ pub(crate) struct ArchiveListArgs {
     /// Only threads with all these words in their title or folder
     #[arg(long, value_name = "WORDS")]
     find: Option<String>,
-    /// Maximum number of rows
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
-    limit: u32,
+    #[command(flatten)]
+    slice: Slice,
 }
 
 pub(crate) async fn run(args: ArchiveListArgs, session: &Session) -> Result<(), Failure> {
@@ -41,8 +41,8 @@ pub(crate) async fn run(args: ArchiveListArgs, session: &Session) -> Result<(), 
         thread_id: args.thread,
         gone: args.gone.then_some(true),
         words: args.find,
-        limit: Some(args.limit),
-        cursor: None,
+        limit: Some(args.slice.limit),
+        cursor: args.slice.cursor,
     };
     session.show::<ArchiveList>(params).await
 }
@@ -82,10 +82,7 @@ impl Page for ArchiveListResult {
             ]
         };
         let headings = ["thread", "updated", "folder", ">size", "transcript", "title"];
-        let more = match self.next_cursor {
-            Some(_) => style.dim("more rows: raise -n\n"),
-            None => String::new(),
-        };
+        let more = more("archive list", self.next_cursor.as_deref(), style);
         style.table(&headings, self.threads.iter().map(row).collect()) + &more
     }
 }

@@ -28,7 +28,7 @@ The file contains one update or a list; protocol/PROTOCOL.md describes the three
 pub(crate) struct ApplyArgs {
     /// JSON file with the updates; - reads standard input
     file: PathBuf,
-    /// Id of the thread, or a unique prefix [default: the newest of this folder]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder or project]
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
 }
@@ -49,7 +49,9 @@ pub(crate) async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failur
         Failure::new(USAGE, wrong).with_hint(hint)
     })?;
     let client = session.connect().await?;
-    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
+    let example = "longhaul checkpoint apply FILE --thread THREAD";
+    let thread = select::thread_to_change(&client, args.thread.as_deref(), example).await?;
+    select::catch_up(&client, &thread, session).await;
     let (total, thread_id) = (updates.len(), thread.thread_id);
     let mut applied = ApplyPage { thread_id: thread_id.clone(), accepted: 0, seq: 0 };
     for (at, update) in updates.into_iter().enumerate() {

@@ -34,7 +34,10 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
     let state =
         while_waiting("reading the checkpoint", client.call::<CheckpointGet>(params)).await?;
     let checkpoint = CheckpointV1::read(state.checkpoint.0)?;
-    let text = serde_json::to_string_pretty(&checkpoint)? + "\n";
+    let text = match session.is_json {
+        true => serde_json::to_string(&checkpoint)?,
+        false => serde_json::to_string_pretty(&checkpoint)?,
+    } + "\n";
     let Some(path) = args.output else { return session.print_json(&text) };
     std::fs::write(&path, text).map_err(|error| {
         Failure::new(CONFIG, format!("cannot write {}: {error}", path.display()))

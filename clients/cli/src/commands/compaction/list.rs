@@ -44,8 +44,10 @@ impl Page for CompactionListResult {
             self.compactions.iter().map(|row| row.compaction_id.as_str()).collect();
         let id_chars = short_len(&ids);
         let rows = self.compactions.iter().map(|made| row(made, id_chars, style)).collect();
-        let headings =
-            ["compaction", "made", "thread", "strategy", "reason", ">before", ">after", ""];
+        // On a narrow terminal, how it was made has no room; mostly it is the same for all.
+        let how: &[&str] = if style.is_wide() { &["strategy", "reason"] } else { &[] };
+        let first = &["compaction", "made", "thread"][..];
+        let headings = [first, how, &[">before", ">after", ""]].concat();
         let more = more("compaction list", self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
@@ -54,16 +56,17 @@ impl Page for CompactionListResult {
 fn row(made: &CompactionSummary, id_chars: usize, style: &Style) -> Vec<String> {
     let thread = made.thread_id.as_deref().unwrap_or("(given items)");
     let undone = made.undone_at.map(|at| format!("undone {}", style.ago(at)));
-    vec![
+    let mut row = vec![
         made.compaction_id.chars().take(id_chars).collect(),
         style.ago(made.created_at),
         thread.chars().take(13).collect(),
-        made.strategy_used.to_string(),
-        reason(made.reason).to_owned(),
-        tokens(made.tokens.before),
-        tokens(made.tokens.after),
-        undone.unwrap_or_default(),
-    ]
+    ];
+    if style.is_wide() {
+        row.extend([made.strategy_used.to_string(), reason(made.reason).to_owned()]);
+    }
+    let (before, after) = (tokens(made.tokens.before), tokens(made.tokens.after));
+    row.extend([before, after, undone.unwrap_or_default()]);
+    row
 }
 
 fn reason(reason: Reason) -> &'static str {
@@ -73,5 +76,31 @@ fn reason(reason: Reason) -> &'static str {
         Reason::ModelDownshift => "smaller model",
         Reason::Policy => "policy",
         Reason::Other => "-",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn times_are_whole_in_80_columns() {
+        let style = plain();
+        let made = json!({
+            "compaction_id": "cmp_0199b000-0000-7000-8000-0000000000c1", "thread_id": "019f03e0-321f-7eb2",
+            "created_at": style.now_ms - 900_000, "strategy_used": "checkpoint", "reason": "user_requested",
+            "phase": "standalone", "trigger": "manual", "tokens": { "before": 123_456, "after": 1_960 },
+            "seq": 4_321, "duration_ms": 4, "undone_at": style.now_ms - 600_000,
+        });
+        let page: CompactionListResult =
+            serde_json::from_value(json!({ "compactions": [made] })).unwrap();
+        let text = page.text(&style);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for whole in ["cmp_0199b000-0000", "15 min ago", "019f03e0-321f", "undone 10 min ago"] {
+            assert!(text.contains(whole), "{whole}: {text}");
+        }
     }
 }

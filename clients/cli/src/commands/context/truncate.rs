@@ -16,6 +16,9 @@ use crate::style::Style;
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("budget").required(true),
+    override_usage = "\
+longhaul context truncate [OPTIONS]
+           <--tokens N|--bytes N|--lines N|--policy NAME> [FILE]",
     after_help = "\
 Examples:
   cargo test 2>&1 | longhaul context truncate --tokens 2000

@@ -30,6 +30,7 @@ impl Page for EvalPage {
             style.dim(legend),
             "\n".to_owned(),
             details(report, style),
+            contradicted(report, style),
             report.summaries_line().map_or_else(String::new, |line| format!("\n{line}\n")),
         ]
         .concat()
@@ -42,7 +43,13 @@ fn corpus(report: &Report) -> String {
         1 => "1 repository".to_owned(),
         many => format!("{many} repositories"),
     };
-    let rest = if corpus.scored < corpus.distinct { "; the others are too short" } else { "" };
+    let short = if corpus.scored < corpus.distinct { "; the others are too short" } else { "" };
+    let copies = match corpus.sessions.saturating_sub(corpus.distinct) {
+        0 => String::new(),
+        1 => "; a copy of one was left out".to_owned(),
+        copies => format!("; {copies} copies were left out"),
+    };
+    let rest = format!("{short}{copies}");
     format!(
         "measured {} of {} in {repositories}{rest}\n{}, {:.0} names needed after each\n",
         count(corpus.scored as u64),
@@ -54,17 +61,38 @@ fn corpus(report: &Report) -> String {
 
 fn remarks(report: &Report, style: &Style) -> String {
     let corpus = &report.corpus;
-    let mut remarks = String::new();
-    let mut add = |number: usize, what: &str, first: Option<&String>| {
-        if number > 0 {
-            let first = first.map_or_else(String::new, |reason| format!(", first: {reason}"));
-            remarks += &format!("{number} {what}{first}\n");
+    let remarks = [
+        failed_views(report, style),
+        remark(corpus.over_budget, "view", "larger than the budget", None, style),
+        remark(corpus.unreadable.len(), "file", "not readable", corpus.unreadable.first(), style),
+    ];
+    style.warn(&remarks.concat())
+}
+
+/// How many views could not be made, and why the first.
+pub(super) fn failed_views(report: &Report, style: &Style) -> String {
+    let corpus = &report.corpus;
+    remark(corpus.failed_view_count, "view", "not made", corpus.failed_views.first(), style)
+}
+
+fn remark(number: usize, noun: &str, what: &str, first: Option<&String>, style: &Style) -> String {
+    if number == 0 {
+        return String::new();
+    }
+    let first = first.map_or_else(String::new, |reason| format!(", first: {reason}"));
+    style.wrap(&format!("{}: {what}{first}\n", counted(number as u64, noun)), 2)
+}
+
+/// Statements of our views that the transcript contradicts.
+fn contradicted(report: &Report, style: &Style) -> String {
+    match report.contradicted.as_slice() {
+        [] => "\nThe transcripts contradict no statement of these views.\n".to_owned(),
+        [first, ..] => {
+            let statements = counted(report.contradicted.len() as u64, "statement");
+            let line = format!("\ncontradicted by the transcript: {statements}, first: {first}\n");
+            style.warn(&style.wrap(&line, 2))
         }
-    };
-    add(corpus.failed_view_count, "views could not be made", corpus.failed_views.first());
-    add(corpus.over_budget, "views were larger than their budget", None);
-    add(corpus.unreadable.len(), "files could not be read", corpus.unreadable.first());
-    style.warn(&remarks)
+    }
 }
 
 fn views(report: &Report, style: &Style) -> String {
@@ -148,6 +176,21 @@ mod tests {
         {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn copies_failed_views_and_contradictions_are_named() {
+        let copies = [session(), session()];
+        let mut answers = [Err("no daemon".to_owned())].into_iter();
+        let options = Options { budgets: vec![1000], baselines: false, misses: false };
+        let report = evaluate(&copies[..], &options, &mut |_, _| {
+            answers.next().unwrap_or_else(|| Ok(String::new()))
+        });
+        let text = EvalPage { report: report.unwrap() }.text(&plain());
+        for part in ["a copy of one was left out", "1 view: not made, first: ", "no daemon"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.contains("contradict no statement"), "{text}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use longhaul_protocol::history::{HistoryGet, HistoryGetParams};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::page::failed_views;
 use super::stage::Stage;
 use super::transcripts::Transcripts;
 use crate::failure::{Failure, INTERNAL};
@@ -35,6 +36,7 @@ pub(super) fn measure(
     stage: &mut Stage,
     compactions: usize,
 ) -> Result<Decay, Failure> {
+    transcripts.will_be_evaluated(2);
     let mut report = |parts: usize| {
         let options = Options { budgets: budgets.to_vec(), baselines: false, misses: false };
         let result = evaluate(transcripts, &options, &mut |cut, budget| {
@@ -111,10 +113,8 @@ impl Page for Decay {
             Some([vec![count(budget)], frr.to_vec(), bfr.to_vec()].concat())
         });
         let header = [">tokens", ">FRR once", ">after", ">kept", ">BFR once", ">after", ">kept"];
-        let failed = match self.successive.corpus.failed_view_count {
-            0 => String::new(),
-            views => style.warn(&format!("{} could not be made\n", counted(views as u64, "view"))),
-        };
+        let failed = [&self.once, &self.successive].map(|report| failed_views(report, style));
+        let failed = style.warn(&failed.concat());
         [style.bold(&heading), failed, style.table(&header, rows.collect())].concat()
     }
 }

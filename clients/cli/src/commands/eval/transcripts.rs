@@ -50,9 +50,15 @@ impl Transcripts {
         found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
         found.truncate(count);
         let paths: Vec<PathBuf> = found.into_iter().map(|file| file.path).collect();
-        // Every session is read twice: once to find duplicates, once to measure.
-        let bar = progress_bar(paths.len() as u64 * 2);
-        Ok(Self { paths, bar, stop })
+        let found = Self { bar: progress_bar(0), paths, stop };
+        found.will_be_evaluated(1);
+        Ok(found)
+    }
+
+    /// Sets the end of the progress bar. Every evaluation reads each session twice: once to find duplicates, once to
+    /// measure.
+    pub(super) fn will_be_evaluated(&self, times: u64) {
+        self.bar.set_length(self.paths.len() as u64 * 2 * times);
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -15,7 +15,7 @@ const COMPACTED_TOKENS: u64 = 1_700;
 /// Tokens of the checkpoint at a resume: the history is still there, but files may have changed.
 const RESUMED_TOKENS: u64 = 1_000;
 /// Tokens of memory; 300 with the mark and the text around it.
-const MEMORY_TOKENS: u64 = 270;
+pub(in crate::commands) const MEMORY_TOKENS: u64 = 270;
 /// Tokens of the mark, the guide and the text around the memory.
 const FRAME_TOKENS: u64 = 230;
 

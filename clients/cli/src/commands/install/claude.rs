@@ -68,7 +68,7 @@ pub(super) fn state_file() -> Result<PathBuf, Failure> {
     Ok(folder.join(".claude.json"))
 }
 
-/// An edit that does not create an empty file.
+/// An edit that neither creates an empty file nor leaves one that had only entries of ours.
 fn edited(
     path: PathBuf,
     change: impl FnOnce(&CstObject) -> Result<(), String>,
@@ -76,7 +76,8 @@ fn edited(
     let shown = path.clone();
     Change::edit(path, |before| {
         let after = json_file::edit(&shown, before, change)?;
-        Ok((before.is_some() || !json_file::is_empty(&after)).then_some(after))
+        let had_none = before.is_some_and(|it| it.trim().is_empty() || json_file::is_empty(it));
+        Ok((had_none || !json_file::is_empty(&after)).then_some(after))
     })
 }
 

@@ -5,7 +5,7 @@ use longhaul_protocol::memory::{
     AddNote, AddNoteParams, AddNoteResult, Forget, ForgetParams, ForgetResult, Origin,
 };
 
-use crate::commands::archive::confirm_only_copy;
+use crate::commands::archive::is_only_copy;
 use crate::failure::Failure;
 use crate::select;
 use crate::session::{Page, Session};
@@ -35,7 +35,8 @@ pub(crate) struct NoteArgs {
 /// Remove something from memory for good
 ///
 /// When the command returns, it is gone from files and search. Agents' transcripts are not touched. With --thread, the
-/// archived copy of the thread is removed as well; at a terminal it asks before it removes the only copy.
+/// archived copy of the thread is removed as well. Before a whole thread or project it asks at a terminal; elsewhere
+/// and with --json it needs --yes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,8 +44,20 @@ Examples:
   longhaul memory forget --cwd ~/src/app       everything from that project
   longhaul memory forget --entry 5f0c1d2e      a line of MEMORY.md, by its id
   longhaul memory forget --note note_0199b000-0000-7000-8000-0000000000c1")]
-#[group(required = true, multiple = false)]
+#[command(override_usage = "\
+longhaul memory forget [OPTIONS]
+           <--thread THREAD|--cwd DIR|--entry ID|--note ID>")]
 pub(crate) struct ForgetArgs {
+    #[command(flatten)]
+    what: Subject,
+    /// Do not ask before a whole thread or project is removed
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Subject {
     /// Everything from a thread, by id or prefix
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
@@ -82,12 +95,19 @@ pub(super) fn speaker() -> Origin {
 
 pub(crate) async fn forget(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
-    if let Some(thread_id) = &thread_id {
-        confirm_only_copy(&client, thread_id, session).await?;
+    let ForgetArgs { what, yes } = args;
+    let thread_id = select::thread_id(&client, what.thread.as_deref()).await?;
+    let cwd = what.cwd.as_deref().map(select::folder).transpose()?;
+    if !yes && let Some(thread_id) = &thread_id {
+        let only = if is_only_copy(&client, thread_id).await? { ", the only copy" } else { "" };
+        let copy = format!("and its archived text{only}");
+        session.confirm(&format!("Remove what memory learned from {thread_id}, {copy}?"))?;
     }
-    let cwd = args.cwd.as_deref().map(select::folder).transpose()?;
-    let params = ForgetParams { thread_id, cwd, entry_id: args.entry, note_id: args.note };
+    if !yes && let Some(cwd) = &cwd {
+        let place = session.style.path(cwd);
+        session.confirm(&format!("Remove everything memory learned in {place}, for good?"))?;
+    }
+    let params = ForgetParams { thread_id, cwd, entry_id: what.entry, note_id: what.note };
     session.print(&client.call::<Forget>(params).await?)
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct SearchArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_HITS_MAX)))]
     limit: u32,
     /// Maximum tokens of all texts
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
 }
 
@@ -67,5 +67,5 @@ fn entry(hit: &Hit, style: &Style) -> String {
     let project = hit.project.as_deref().map_or_else(|| "everywhere".into(), |p| style.path(p));
     let heading = style.bold(&[place, project, style.ago(hit.at)].join(" · "));
     let lines: String = hit.text.lines().map(|line| format!("  {line}\n")).collect();
-    format!("{heading}\n{lines}")
+    style.wrap(&format!("{heading}\n{lines}"), 2)
 }

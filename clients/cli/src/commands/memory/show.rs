@@ -7,17 +7,22 @@ use longhaul_protocol::memory::{
     SummaryParams, SummaryResult,
 };
 
-use crate::failure::Failure;
+use crate::commands::hook::MEMORY_TOKENS;
+use crate::failure::{Failure, USAGE};
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count};
 
-/// Show the memory that a new thread in this folder gets, or a memory file
+/// Show what a new thread in this folder is told, or more of the memory
+///
+/// A new thread is told the person's rules, how to build and test here, and what the last three threads were asked and
+/// how they ended: at most 300 tokens. --full shows all that memory has about this folder.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul memory show                     what a new thread here gets
-  longhaul memory show --max-tokens 1000
+  longhaul memory show                     what a new thread here is told
+  longhaul memory show --full              all about this folder
+  longhaul memory show --full --max-tokens 1000
   longhaul memory show --files             the list of files
   longhaul memory show MEMORY.md")]
 pub(crate) struct MemoryShowArgs {
@@ -33,8 +38,11 @@ pub(crate) struct MemoryShowArgs {
     /// Folder of the thread [default: this one]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["path", "files"])]
     cwd: Option<String>,
-    /// Maximum tokens
-    #[arg(long, value_name = "N")]
+    /// All that memory has about the folder
+    #[arg(long, conflicts_with_all = ["path", "files"])]
+    full: bool,
+    /// Maximum tokens, of a file or with --full
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
 }
 
@@ -46,8 +54,21 @@ pub(crate) async fn run(args: MemoryShowArgs, session: &Session) -> Result<(), F
     }
     let Some(path) = args.path else {
         let cwd = Some(select::folder(args.cwd.as_deref().unwrap_or("."))?);
-        let params =
-            SummaryParams { cwd, max_tokens: args.max_tokens, brief: None, framed: Some(false) };
+        if args.max_tokens.is_some() && !args.full {
+            return Err(Failure::new(USAGE, "--max-tokens needs --full or a file"));
+        }
+        // Without --full, as the hook at a session's start asks for it.
+        let params = match args.full {
+            true => {
+                SummaryParams { cwd, max_tokens: args.max_tokens, brief: None, framed: Some(false) }
+            }
+            false => SummaryParams {
+                cwd,
+                max_tokens: Some(MEMORY_TOKENS),
+                brief: Some(true),
+                framed: None,
+            },
+        };
         return session.print(&client.call::<Summary>(params).await?);
     };
     let mut params =

@@ -86,7 +86,8 @@ fn reasons(decision: &Decision, style: &Style) -> String {
             true => style.good("yes"),
             false => style.bad("no "),
         };
-        format!("  {mark}  {:<12}{}\n", reason.rule.replace('_', " "), reason.text)
+        let line = format!("  {mark}  {:<12}{}\n", reason.rule.replace('_', " "), reason.text);
+        style.wrap(&line, 19)
     };
     decision.reasons.iter().map(line).collect()
 }
@@ -229,7 +230,7 @@ impl Page for CheckResult {
         if self.problems.is_empty() {
             text += &format!("{}\n", style.good("No problems."));
         }
-        text
+        style.wrap(&text, 11)
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, BufRead as _, Read as _};
 
 use clap::Args;
 use longhaul_client::{Client, ClientError};
+use longhaul_protocol::ErrorKind;
 use longhaul_protocol::error::ErrorData;
 use longhaul_protocol::limit::{APPEND_ITEM_BYTES_MAX, APPEND_ITEMS_MAX};
 use longhaul_protocol::thread::{Append, AppendItem, AppendParams, AppendResult};
@@ -96,9 +97,17 @@ async fn send(
             ClientError::Refused(wire) => wire.data.as_ref().and_then(refused_id),
             _ => None,
         };
+        let kind = match &error {
+            ClientError::Refused(wire) => Some(wire.kind()),
+            _ => None,
+        };
+        let is_unknown = kind == Some(ErrorKind::ThreadNotFound);
         match id {
             // The index within the batch is useless, since the input has several.
             Some(id) => Failure::from(error).with_hint(format!("the item with the id {id:?}")),
+            None if is_unknown => Failure::from(error).with_hint(
+                "only a thread of longhaul thread open takes items; agents write their own",
+            ),
             None => error.into(),
         }
     })

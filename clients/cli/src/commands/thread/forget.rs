@@ -1,17 +1,23 @@
 //! `longhaul thread forget`.
 
 use clap::Args;
-use longhaul_protocol::thread::{ThreadForget, ThreadForgetParams, ThreadForgetResult};
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::thread::{
+    ThreadForget, ThreadForgetParams, ThreadForgetResult, ThreadGet, ThreadGetParams,
+};
 
-use crate::failure::{Failure, REFUSED};
+use crate::commands::archive::archived;
+use crate::failure::Failure;
 use crate::session::{Page, Session};
-use crate::style::{Style, bytes, counted};
+use crate::style::{Style, bytes, counted, crop};
 
 /// Remove everything longhaul has of a thread, for good
 ///
 /// Its archived text, checkpoint, compactions, pins, prompts, words in the search index, what memory learned from it, and
 /// its transcript if longhaul wrote that one. Delete the transcript of an agent yourself first: it would be read again.
-/// Copies in other threads (a fork, a continuation) are kept.
+/// Copies in other threads (a fork, a continuation) are kept. At a terminal it asks first; elsewhere and with --json it
+/// needs --yes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,11 +34,35 @@ pub(crate) struct ThreadForgetArgs {
 }
 
 pub(crate) async fn run(args: ThreadForgetArgs, session: &Session) -> Result<(), Failure> {
-    let question = format!("Remove everything longhaul has of {}?", args.thread);
-    if !args.yes && session.can_ask() && !session.agrees(&question, false)? {
-        return Err(Failure::new(REFUSED, "nothing was changed"));
+    let client = session.connect().await?;
+    if !args.yes
+        && let Some(named) = named(&client, &args.thread).await?
+    {
+        session.confirm(&format!("Remove everything longhaul has of {named}, for good?"))?;
     }
-    session.show::<ThreadForget>(ThreadForgetParams { thread_id: args.thread }).await
+    let params = ThreadForgetParams { thread_id: args.thread };
+    session.print(&client.call::<ThreadForget>(params).await?)
+}
+
+/// The thread as a person knows it. `None` if there is nothing to lose: it does not exist, or is forgotten but for the
+/// last steps, which another call finishes.
+async fn named(client: &Client, thread: &str) -> Result<Option<String>, Failure> {
+    /// Columns of a title in the question.
+    const TITLE_WIDTH: usize = 50;
+    let params = ThreadGetParams { thread_id: thread.to_owned() };
+    match client.call::<ThreadGet>(params).await {
+        Ok(found) => {
+            let found = found.thread;
+            let title = found.title.map(|title| title.replace('\n', " "));
+            let title = title.map(|title| format!(" ({})", crop(&title, TITLE_WIDTH)));
+            Ok(Some(found.thread_id + &title.unwrap_or_default()))
+        }
+        Err(ClientError::Refused(error)) if error.kind() == ErrorKind::ThreadNotFound => {
+            let is_archived = !archived(client, thread).await?.is_empty();
+            Ok(is_archived.then(|| thread.to_owned()))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Page for ThreadForgetResult {

@@ -5,7 +5,7 @@ use longhaul_protocol::thread::{ThreadList, ThreadListParams, ThreadListResult, 
 
 use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
-use crate::select::short_len;
+use crate::select::{self, short_len, waits_to_be_resumed};
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count, tokens};
 
@@ -17,7 +17,7 @@ Examples:
   longhaul thread list --here -n 5          the newest five of this folder
   longhaul thread list --source codex --json | jq -r '.threads[].thread_id'")]
 pub(crate) struct ThreadListArgs {
-    /// Only threads in this folder
+    /// Only threads in this folder, or in the nearest above it that has some, within the project
     #[arg(long, conflicts_with = "cwd")]
     here: bool,
     /// Only threads in DIR
@@ -31,8 +31,9 @@ pub(crate) struct ThreadListArgs {
 }
 
 pub(crate) async fn run(args: ThreadListArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
     let here = match args.here {
-        true => Some(std::env::current_dir()?.to_string_lossy().into_owned()),
+        true => Some(select::here(&client).await?),
         false => None,
     };
     let params = ThreadListParams {
@@ -42,7 +43,7 @@ pub(crate) async fn run(args: ThreadListArgs, session: &Session) -> Result<(), F
         cursor: args.slice.cursor,
         blocked: None,
     };
-    session.show::<ThreadList>(params).await
+    session.print(&client.call::<ThreadList>(params).await?)
 }
 
 impl Page for ThreadListResult {
@@ -53,22 +54,31 @@ impl Page for ThreadListResult {
         let ids: Vec<&str> = self.threads.iter().map(|thread| thread.thread_id.as_str()).collect();
         let id_chars = short_len(&ids);
         let rows = self.threads.iter().map(|thread| row(thread, id_chars, style)).collect();
-        let headings = ["thread", "updated", "folder", ">items", ">tokens", ">size", "title"];
+        // On a narrow terminal, the title says more than its sizes.
+        let sizes: &[&str] = if style.is_wide() { &[">items", ">size"] } else { &[] };
+        let headings = [&["thread", "updated", "folder", ">tokens"], sizes, &["title"]].concat();
         let more = more("thread list", self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
 }
 
 fn row(thread: &ThreadSummary, id_chars: usize, style: &Style) -> Vec<String> {
-    vec![
+    let title = thread.title.as_deref().unwrap_or_default().replace('\n', " ");
+    let title = match waits_to_be_resumed(thread) {
+        true => format!("(not resumed) {title}"),
+        false => title,
+    };
+    let mut row = vec![
         thread.thread_id.chars().take(id_chars).collect(),
         style.ago(thread.updated_at),
         last_folders(thread.cwd.as_deref().unwrap_or("-")),
-        count(thread.items),
         tokens(thread.tokens),
-        bytes(thread.bytes),
-        thread.title.clone().unwrap_or_default().replace('\n', " "),
-    ]
+    ];
+    if style.is_wide() {
+        row.extend([count(thread.items), bytes(thread.bytes)]);
+    }
+    row.push(title);
+    row
 }
 
 /// The last folder of a path.
@@ -95,5 +105,6 @@ mod tests {
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("01980000-0000"), "the id is whole: {text}");
+        assert!(text.contains("Rename the parser and every"), "{text}");
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct ThreadShowArgs {
 
 pub(crate) async fn run(args: ThreadShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    let thread = select::thread(&client, args.thread.as_deref(), session).await?;
     session.print(&client.call::<ThreadGet>(ThreadGetParams { thread_id: thread.thread_id }).await?)
 }
 
@@ -38,21 +38,47 @@ impl Page for ThreadGetResult {
             ("began", style.ago(thread.created_at)),
             ("updated", style.ago(thread.updated_at)),
             ("history", format!("{} items, {} tokens", count(thread.items), tokens(thread.tokens))),
-            ("compacted", format!("{} times by its agent", thread.compactions)),
+            ("compacted", compacted(thread)),
             ("transcript", lines(thread)),
             ("checkpoint", format!("up to line {}", count(self.checkpoint_seq))),
         ];
         let optional = [
             ("model", &thread.model),
             ("branch", &thread.git_branch),
+            ("continues", &thread.continues),
             ("sub-agent of", &thread.parent_thread_id),
             ("forked from", &thread.forked_from),
         ];
         let present = optional.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
         fields.extend(present);
+        fields.extend(resume(thread).map(|command| ("resume it", command)));
         let files = self.files.iter().map(|file| row(file, style)).collect();
         let table = style.table(&["file", ">size", ">read", ""], files);
-        format!("{}\n{}\n{table}", style.bold(heading), style.fields(&fields))
+        let heading = style.bold(&style.wrap(&format!("{heading}\n"), 0));
+        format!("{heading}{}\n{table}", style.fields(&fields))
+    }
+}
+
+/// The command that resumes a continuation that nobody has resumed.
+fn resume(thread: &ThreadSummary) -> Option<String> {
+    let command = match thread.source.as_str() {
+        "codex" => "codex resume",
+        "claude" => "claude --resume",
+        _ => return None,
+    };
+    select::waits_to_be_resumed(thread).then(|| format!("{command} {}", thread.thread_id))
+}
+
+/// Compactions of the agent. The first of a continuation is its beginning, which longhaul wrote.
+fn compacted(thread: &ThreadSummary) -> String {
+    if select::waits_to_be_resumed(thread) {
+        return "by longhaul, to continue another thread; not resumed yet".to_owned();
+    }
+    let is_ours = thread.continues.is_some() && thread.forked_from.is_none();
+    match thread.compactions.saturating_sub(is_ours.into()) {
+        0 => "never by its agent".to_owned(),
+        1 => "once by its agent".to_owned(),
+        times => format!("{} times by its agent", count(times)),
     }
 }
 

@@ -28,7 +28,7 @@ Examples:
   longhaul thread tail -f THREAD            also new items as they arrive
   longhaul thread tail -f --json | jq 'select(.kind == \"tool_call\")'")]
 pub(crate) struct TailArgs {
-    /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
+    /// Id of the thread, or a unique prefix [default: the newest of this folder or project, else of all]
     thread: Option<String>,
     /// Also show new items, until Ctrl-C
     #[arg(short, long)]

@@ -73,6 +73,9 @@ async fn until_answer(
         match (Client::connect(session.options()).await, ended) {
             (Ok(client), _) => return Ok(client),
             (Err(_), Some(status)) if status.code() == Some(TRY_LATER.into()) => {
+                if let Some(holder) = Holder::find(session).filter(Holder::is_elsewhere) {
+                    return Err(Obstacle::Other(holder.into()));
+                }
                 daemon = spawn(command, log)?;
             }
             (Err(_), Some(status)) => return Err(Obstacle::Ended(status)),

@@ -56,7 +56,7 @@ fn first_edit(after: &WorkAfter) -> String {
 fn agent_line(bill: &BillResult, style: &Style) -> String {
     let line = match bill.agent.source {
         CostSource::Thread | CostSource::Model => {
-            format!("the agent's own take {}\n", taken(&bill.agent))
+            style.wrap(&format!("the agent's own take {}\n", taken(&bill.agent)), 0)
         }
         CostSource::Unknown => "the agent's own: unknown, none are recorded for this model;\n\
              a request would send about the whole history\n"
@@ -78,7 +78,7 @@ fn taken(agent: &AgentCost) -> String {
     let median = if agent.compactions > 1 { "median of " } else { "" };
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let compactions = counted(agent.compactions, "compaction");
-    format!("{}\n({median}{compactions} {place})", parts.join(", "))
+    format!("{} ({median}{compactions} {place})", parts.join(", "))
 }
 
 /// Both prices in one line, for a person who has just resumed a thread with a cold cache; `None` if the cache is warm
@@ -101,7 +101,7 @@ pub(crate) fn at_resume(resume: &ResumePrice, thread_id: &str) -> Option<String>
 /// Both prices of a thread whose cache is cold.
 pub(crate) fn cold(resume: &ResumePrice) -> String {
     format!(
-        "cold cache: {} since the last request, its provider keeps {}; resuming sends\n{} tokens uncached{}, \
+        "cold cache: {} since the last request, its provider keeps {}; resuming\nsends {} tokens uncached{}, \
          longhaul continue about {}{}\n",
         duration(resume.idle_ms),
         duration(resume.cache_lifetime_ms),

@@ -21,7 +21,7 @@ pub(super) fn check(
     let given = match toml {
         Some(text) => Some(Policies::of_text(&text).map_err(|error| {
             Failure::new(ErrorKind::ConfigInvalid, error.to_string())
-                .with_hint("config.example.toml has every key")
+                .with_hint("longhaul config example prints every key")
         })?),
         None => None,
     };

@@ -9,7 +9,7 @@ use longhaul_protocol::thread::{CheckedTree, Continue, ContinueParams, ContinueR
 use super::super::compaction::request;
 use super::super::error::Failure;
 use super::super::{Table, TableError, convert};
-use crate::service::continuation::Continuations;
+use crate::service::continuation::{Continuations, not_accepting};
 
 pub(in super::super) fn register(
     table: &mut Table,
@@ -31,7 +31,8 @@ async fn continue_thread(
         Some(Strategy::Auto) | None => Strategy::Checkpoint,
         Some(strategy) => strategy,
     };
-    let to = params.to.as_deref().map(|name| convert::one_of("to", name)).transpose()?;
+    let to =
+        params.to.as_deref().map(|name| name.parse().map_err(|_| not_accepting())).transpose()?;
     let request = request(RunParams {
         thread_id: Some(params.thread_id),
         as_of: params.as_of,

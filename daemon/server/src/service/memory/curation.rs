@@ -304,7 +304,7 @@ impl Curation {
 
     /// Settles a claim as failed. If the run was ended here, that reason overrides the worker's.
     pub(in crate::service) async fn fail(
-        &self,
+        self: &Arc<Self>,
         owner: &Owner,
         reported: (&'static str, Failure),
     ) -> Result<Job, ServiceError> {
@@ -312,13 +312,22 @@ impl Curation {
             return Ok(self.jobs.fail(&owner.key, &owner.token, reported.1).await?);
         };
         let progress = run.progress.lock().await;
-        // As in `deliver`.
-        let _making = self.publisher.lock().await;
         let (outcome, failure) = progress.ended().unwrap_or(reported);
         let detail = text::one_line_cut(&redact(&failure.detail).text, DETAIL_BYTES);
         let failure = Failure { detail: detail.clone(), ..failure };
-        let outcome = outcome.to_owned();
-        let row = AgentRow { outcome, detail, ..row(&run, &progress) };
+        let row = AgentRow { outcome: outcome.to_owned(), detail, ..row(&run, &progress) };
+        // As in `deliver`.
+        let (curation, run) = (Arc::clone(self), Arc::clone(&run));
+        let work = move |_| async move { curation.settle_failed(&run.owner, row, failure).await };
+        self.publisher.in_turn(work).await
+    }
+
+    async fn settle_failed(
+        &self,
+        owner: &Owner,
+        row: AgentRow,
+        failure: Failure,
+    ) -> Result<Job, ServiceError> {
         self.log.put(row, &self.jobs.fence(owner)).await?;
         let job = self.jobs.fail(&owner.key, &owner.token, failure).await?;
         self.release(owner);
@@ -328,7 +337,7 @@ impl Curation {
     /// Settles the job of `worker`, which exited or never claimed it, with the failure `why` and its stable name. A job
     /// held by another worker is left alone.
     pub(super) async fn abandoned(
-        &self,
+        self: &Arc<Self>,
         worker: &str,
         why: (&'static str, Failure),
     ) -> Result<(), ServiceError> {

@@ -201,7 +201,8 @@ impl Config {
         around: &Surroundings,
     ) -> Result<Self, ConfigError> {
         let in_file = |error| ConfigError::InFile { file: path.clone(), error: Box::new(error) };
-        let file = File::parse(text).map_err(in_file)?;
+        let file = File::parse(text).map_err(&in_file)?;
+        file.check().map_err(in_file)?;
         Self::assemble(args, around, file, Some(path))
     }
 
@@ -214,7 +215,6 @@ impl Config {
         let folder = path.as_deref().and_then(Path::parent).unwrap_or(&around.current_dir);
         let layers = Layers { around, file_dir: folder };
         let base = &around.base;
-        file.check()?;
         let state_dir = layers.path(
             ("--state-dir", args.state_dir.as_deref()),
             "LONGHAUL_STATE_DIR",

@@ -301,11 +301,11 @@ async fn a_thread_continues_in_another_agent_and_back() {
 #[tokio::test]
 async fn the_error_for_an_unsupported_agent_lists_the_supported_ones() {
     let Session { daemon: _daemon, mut client, .. } = session().await;
-    for (agent, expected) in [("gemini", "codex, claude"), ("emacs", "one of codex")] {
+    for agent in ["gemini", "emacs"] {
         let params = ContinueParams { to: Some(agent.into()), ..params(THREAD) };
         let error = client.call::<Continue>(params).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidParams);
-        assert!(error.message.contains(expected), "{error:?}");
+        assert!(error.message.ends_with("one of: codex, claude"), "{error:?}");
     }
     assert_eq!(client.threads().await.len(), 1);
 }

@@ -86,7 +86,10 @@ fn every_agent_has_the_same_settings() {
 #[test]
 fn numbers_must_be_within_their_bounds() {
     let error = load(&Args::default(), &[], Some("[server]\nconnections_max = 0\n")).unwrap_err();
-    assert_eq!(error.to_string(), "server.connections_max = 0 is out of bounds: 1 to 65536");
+    let message = error.to_string();
+    let (file, reason) = message.split_once(", ").unwrap();
+    assert!(file.ends_with("config.toml"), "{message}");
+    assert_eq!(reason, "server.connections_max = 0 is out of bounds: 1 to 65536");
 }
 
 #[test]

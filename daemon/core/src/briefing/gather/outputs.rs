@@ -83,7 +83,7 @@ impl<'a> Builder<'a> {
             let is_secondary = output.has_own_section || !output.what.contains(' ');
             let strength = if is_secondary { 35 } else { 55 } * percent / 100;
             let weight = (age, strength, WARNING_STRENGTH * percent / 100);
-            self.output_lines(output, name, only_warnings, weight);
+            self.output_lines(output, &name, only_warnings, weight);
         }
     }
 
@@ -125,7 +125,7 @@ impl<'a> Builder<'a> {
     fn output_lines(
         &mut self,
         output: &SeenOutput,
-        name: String,
+        name: &str,
         only_warnings: bool,
         (age, strength, of_warning): (usize, u16, u16),
     ) {
@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
             let index = at as u64 + 1;
             let text = text::one_line_cut(line, LINE_BYTES);
             self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
-            self.label(name.clone(), "");
+            self.label(name.to_owned(), "");
             let number = u32::try_from(index).unwrap_or_default();
             self.place(Spot { at: number, goes_on: at + 1 < lines.len(), ..Spot::default() });
             if let Some(quote) = self.candidates.last_mut() {

@@ -371,6 +371,8 @@ fn orphans(place: &Place) -> Vec<String> {
             "run" => name.ends_with(".lock"),
             "archive" => name == "index.db" || name == "index.db.seal" || name.ends_with(".pack"),
             "archive/forgotten" => true,
+            // The journal of a generation.
+            "memory.d" => name.starts_with('g') && name.ends_with(".json"),
             _ if folder.starts_with("memory.d/g") => {
                 name.ends_with(".md") || name.ends_with(".json")
             }
@@ -381,8 +383,9 @@ fn orphans(place: &Place) -> Vec<String> {
     let below = |path: PathBuf| path.strip_prefix(&state).unwrap().display().to_string();
     let mut found: Vec<String> =
         files_below(&state).into_iter().map(below).filter(|path| !is_known(path)).collect();
-    let generations = fs::read_dir(state.join("memory.d")).map(|entries| entries.count());
-    if let Ok(count @ 3..) = generations {
+    let generations = fs::read_dir(state.join("memory.d")).into_iter().flatten().flatten();
+    let count = generations.filter(|entry| entry.path().is_dir()).count();
+    if count > 2 {
         found.push(format!("{count} generations of memory"));
     }
     let agents = files_below(&place.home().join(".codex"));

@@ -128,10 +128,12 @@ fn found(transcript: &Transcript, is_forgotten: bool, bytes: &[u8]) -> Option<St
     let mut places = memchr::memmem::find_iter(bytes, name);
     let at = match transcript.erased {
         _ if is_forgotten => places.next(),
-        // Memory must not learn from it again: its list has the kind and the id, one after the other.
-        ErasureState::Yes { is_written_again: false, .. } => {
-            places.find(|at| !bytes[..*at].ends_with(b"thread"))
-        }
+        // Memory must not learn from it again: its list has the kind and the id, one after the other, and so has the
+        // journal of a generation.
+        ErasureState::Yes { is_written_again: false, .. } => places.find(|at| {
+            let before = &bytes[..*at];
+            !before.ends_with(b"thread") && !before.ends_with(b"[\"thread\",\"")
+        }),
         ErasureState::Yes { until, is_written_again: true } => {
             places.find(|at| line_before(&bytes[..*at]).is_some_and(|number| number <= until))
         }

@@ -284,7 +284,8 @@ impl Curation {
         Ok(())
     }
 
-    /// Publishes the files, if the current generation is the one the work began with; in the publisher's turn. Returns false if the files equal the current ones.
+    /// Publishes the files, if the current generation is the one the work began with; in the publisher's turn. Returns
+    /// false if the files equal the current ones.
     async fn publish(&self, run: &Run, files: Files) -> Result<bool, ServiceError> {
         let base = self.publisher.base().await?;
         let began = &run.base;

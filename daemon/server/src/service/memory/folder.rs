@@ -160,7 +160,8 @@ impl Folder {
         self.link.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
     }
 
-    /// Removes all generations except those in `kept`, and, unless this is a purge, those that were set aside. After an error it goes on, and returns the first.
+    /// Removes all generations except those in `kept`, and, unless this is a purge, those that were set aside. After an
+    /// error it goes on, and returns the first.
     pub(super) fn sweep(&self, kept: &[u64], is_purge: bool) -> io::Result<()> {
         let entries = match fs::read_dir(&self.generations) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

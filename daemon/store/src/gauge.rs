@@ -23,7 +23,7 @@ impl GaugeTable {
         Ok(row.map(|(body,)| body))
     }
 
-    /// Replaces a thread's report, and deletes the oldest beyond [`GAUGES_MAX`]: those of the future, from when the clock was
+    /// Replaces a thread's report, and deletes the oldest beyond `GAUGES_MAX`: those of the future, from when the clock was
     /// ahead, before all others.
     pub async fn set(&self, thread_id: &str, at_ms: i64, body: &str) -> Result<(), StoreError> {
         let pools = self.0.pools();

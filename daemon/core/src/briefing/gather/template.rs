@@ -1,7 +1,9 @@
 //! The steps of the last prompt template.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+
+use rustc_hash::FxBuildHasher;
 
 use super::super::answer;
 use super::super::kinds::EvidenceKind;
@@ -47,11 +49,15 @@ impl Builder<'_> {
         let said: HashSet<u32> = said.flat_map(terms::of).collect();
         let steps: Vec<Vec<u32>> =
             self.candidates[first..].iter().map(|step| terms::of(&step.text)).collect();
-        let is_rare = |term: &&u32| steps.iter().filter(|of| of.contains(term)).count() <= 2;
-        let shared =
-            |of: &Vec<u32>| of.iter().filter(|it| said.contains(it)).filter(is_rare).count();
-        let best = (0..steps.len()).max_by_key(|at| (shared(&steps[*at]), Reverse(*at)));
-        let Some(at) = best.filter(|at| shared(&steps[*at]) >= TERMS_OF_STEP) else { return };
+        let mut steps_with: HashMap<u32, usize, FxBuildHasher> = HashMap::default();
+        for term in steps.iter().flatten() {
+            *steps_with.entry(*term).or_default() += 1;
+        }
+        // What most steps say shows none of them.
+        let shows = |term: &&u32| said.contains(term) && steps_with[*term] <= 2;
+        let shared = steps.iter().map(|of| of.iter().filter(shows).count()).enumerate();
+        let best = shared.max_by_key(|(at, shared)| (*shared, Reverse(*at)));
+        let Some((at, _)) = best.filter(|(_, shared)| *shared >= TERMS_OF_STEP) else { return };
         for step in self.candidates[first..].iter_mut().skip(at).take(2) {
             step.weight *= CURRENT_STEP;
         }

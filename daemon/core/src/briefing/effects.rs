@@ -138,6 +138,12 @@ impl Effects {
             .collect()
     }
 
+    /// Whether a temporary file was changed and is still there.
+    pub(super) fn has_scratch(&self) -> bool {
+        let mut kept = self.files.iter().filter(|(_, effect)| !effect.is_deleted);
+        kept.any(|(path, _)| paths::is_scratch_file(path))
+    }
+
     pub(super) fn of(&self, path: &str) -> Option<&Effect> {
         self.files.get(path)
     }
@@ -472,10 +478,12 @@ mod tests {
         }
         effects = Effects::default();
         effects.record((4, 1), &edit);
+        assert!(!effects.has_scratch());
         for scratch in ["/tmp/probe.go", "C:/w/AppData/Local/Temp/x/spec.rs"] {
             effects.record((4, 1), &FileEdit { path: scratch.to_owned(), ..edit.clone() });
         }
         assert_eq!(effects.since(3), ["src/pool.rs"]);
+        assert!(effects.has_scratch());
         assert_eq!(effects.since(4), [""; 0]);
         // The content before a complete rewrite is unknown.
         edit.is_whole = true;

@@ -385,6 +385,7 @@ impl<'a> Builder<'a> {
                 kinds => words.push_str(&format!("{title}: {kinds}; ")),
             }
         }
-        format!("{words}changed files seen: {files}{others}{untested}")
+        let temporary = if effects.has_scratch() { ", and temporary ones" } else { "" };
+        format!("{words}changed files seen: {files}{temporary}{others}{untested}")
     }
 }

@@ -276,3 +276,27 @@ async fn each_transcript_of_a_reverted_thread_is_restored() {
     let refused = restore(&mut client, None).await.unwrap_err();
     assert_eq!(refused.kind(), longhaul_protocol::ErrorKind::FileExists);
 }
+
+/// A lost database counts the generations of files again, so that a file's new text gets the number of the archived one.
+#[tokio::test]
+async fn another_text_at_an_archived_path_is_archived_after_the_loss() {
+    for (is_closed, rounds) in [(true, 30), (false, 30), (false, 40)] {
+        let home = tempfile::tempdir().unwrap();
+        let path = long(THREAD, "turbine", 30).write(home.path());
+        let text = fs::read(&path).unwrap();
+        fs::write(&path, &text[..text.len() - usize::from(!is_closed)]).unwrap();
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
+        client.sync(THREAD).await;
+        archived(&mut client).await;
+
+        let home = daemon.stopped().await;
+        let new = fs::read(long(THREAD, "bearing", rounds).write(home.path())).unwrap();
+        let new = &new[..new.len() - usize::from(!is_closed)];
+        fs::write(&path, new).unwrap();
+        let (_daemon, mut client) = after_the_loss(home).await;
+        fs::remove_file(&path).unwrap();
+        noticed(&mut client, THREAD).await;
+        restore(&mut client, None).await.unwrap();
+        assert_eq!(fs::read(&path).unwrap(), new, "closed: {is_closed}, rounds: {rounds}");
+    }
+}

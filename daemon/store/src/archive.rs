@@ -17,7 +17,7 @@ mod transcripts;
 
 pub use packs::ArchivePackTable;
 pub use threads::ArchiveThreadTable;
-pub use transcripts::{ArchiveTranscriptTable, REPLACED_MAX};
+pub use transcripts::{ArchiveTranscriptTable, REPLACED_MAX, TextProgress};
 
 use std::path::Path;
 use std::sync::Arc;

@@ -109,6 +109,7 @@ pub struct FileState {
     pub mtime_ns: i64,
     pub generation: u64,
     pub offset: u64,
+    pub chain: Digest128,
     pub next_seq: u64,
 }
 
@@ -153,7 +154,7 @@ impl FileTable {
     pub async fn states_after(&self, last: FileId) -> Result<Vec<FileState>, StoreError> {
         let pools = self.0.pools();
         sqlx::query(
-            "SELECT file_id, path, gone_at_ms IS NOT NULL AS is_gone, mtime_ns, generation, offset, next_seq, \
+            "SELECT file_id, path, gone_at_ms IS NOT NULL AS is_gone, mtime_ns, generation, offset, chain, next_seq, \
              file_id IS (SELECT t.file_id FROM thread AS t WHERE t.thread_id = source_file.thread_id) \
              AS is_current FROM source_file WHERE file_id > ?1 ORDER BY file_id LIMIT ?2",
         )
@@ -246,6 +247,7 @@ fn file_state(row: &SqliteRow) -> Result<FileState, sqlx::Error> {
         mtime_ns: get(row, "mtime_ns")?,
         generation: unsigned(row, "generation")?,
         offset: unsigned(row, "offset")?,
+        chain: digest(row, "chain")?,
         next_seq: unsigned(row, "next_seq")?,
     })
 }

@@ -70,7 +70,7 @@ pub use age::AgeTable;
 pub use archive::{
     ArchiveIndex, ArchivePackTable, ArchiveThreadTable, ArchiveTotals, ArchiveTranscriptTable,
     ArchivedPart, ArchivedTranscript, IndexSpace, LIVED_UNKNOWN, NewPack, NewPiece, PackRow, Piece,
-    REPLACED_MAX, SOURCE_BYTES_UNKNOWN, SupersededText, ThreadAge,
+    REPLACED_MAX, SOURCE_BYTES_UNKNOWN, SupersededText, TextProgress, ThreadAge,
 };
 pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
 pub use compaction::{CompactionCursor, CompactionRow, CompactionTable, CompactionTotals};

@@ -65,10 +65,6 @@ const TWICE: u64 = 2;
 
 const AT_ONCE: usize = 3;
 
-/// Seeds of a defect that is not mended yet; only a run of that seed alone tries it. After the database is lost, the archive
-/// may keep an earlier text of a transcript that was replaced by one of the same length.
-const OPEN_SEEDS: [u64; 1] = [72];
-
 /// Daemons per seed.
 const LIVES: u64 = 5;
 
@@ -257,10 +253,6 @@ async fn whatever_moves_next_and_whenever_it_dies_nothing_that_was_answered_is_l
             && !is_over()
             && let Some(seed) = seeds.next()
         {
-            if OPEN_SEEDS.contains(&seed) && count > 1 {
-                println!("seed {seed} is left out: its defect is known and not mended");
-                continue;
-            }
             let (is_twice, library) = (seed < first + TWICE, Arc::clone(&library));
             running.spawn(async move { (seed, judge(seed, is_twice, library).await) });
         }

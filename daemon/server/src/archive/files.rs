@@ -2,24 +2,28 @@
 
 use std::collections::HashMap;
 
-use longhaul_store::{ArchiveIndex, StoreError};
+use longhaul_core::digest::Digest128;
+use longhaul_store::{ArchiveIndex, FileState, StoreError};
 
 use super::Archive;
 
-/// The files of which the archive has a text and how far, by the path's hash and the generation.
+/// The files of which the archive has a text, and how far, by the path's hash and the generation.
 #[derive(Debug)]
-pub struct ArchivedFiles(HashMap<(u128, i64), u64>);
+pub struct ArchivedFiles(HashMap<(u128, i64), Reached>);
+
+/// The end of an archived text.
+type Reached = (u64, Option<Digest128>);
 
 impl ArchivedFiles {
     pub async fn of(index: &ArchiveIndex) -> Result<Self, StoreError> {
         let (mut files, mut last) = (HashMap::new(), 0);
         loop {
-            let rows = index.transcripts.progress_after(last).await?;
-            let Some(row) = rows.last() else { return Ok(Self(files)) };
-            last = row.0;
-            let rows = rows.into_iter();
-            files
-                .extend(rows.map(|(_, path, generation, at)| ((path_hash(&path), generation), at)));
+            let texts = index.transcripts.progress_after(last).await?;
+            let Some(text) = texts.last() else { return Ok(Self(files)) };
+            last = text.id;
+            files.extend(texts.into_iter().map(|text| {
+                ((path_hash(&text.path), text.generation), (text.source_bytes, text.chain))
+            }));
         }
     }
 
@@ -27,8 +31,12 @@ impl ArchivedFiles {
         self.reached(path, generation).is_some()
     }
 
-    /// Where the archived text of a file ends.
-    pub fn reached(&self, path: &str, generation: u64) -> Option<u64> {
+    /// Whether the archive has everything that was read of a file, and knows it.
+    pub fn is_up_to_date(&self, file: &FileState) -> bool {
+        self.reached(&file.path, file.generation) == Some((file.offset, Some(file.chain)))
+    }
+
+    fn reached(&self, path: &str, generation: u64) -> Option<Reached> {
         let generation = i64::try_from(generation).ok()?;
         self.0.get(&(path_hash(path), generation)).copied()
     }

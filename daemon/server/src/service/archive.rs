@@ -32,6 +32,7 @@ mod bounds;
 mod description;
 mod forgetting;
 mod keeper;
+mod known_text;
 mod lookup;
 mod publishing;
 mod reading;

@@ -2,6 +2,7 @@
 
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::TranscriptName;
+use longhaul_core::digest::Digest128;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
@@ -19,6 +20,17 @@ const TRANSCRIPT: &str = "SELECT transcript, path, generation, thread_id, source
     text_bytes, checked_bytes, checked_chain, redacted, updated_ms, lived_ms, coalesce(first_pack, 0) AS first_pack \
     FROM transcript LEFT JOIN text_start USING (transcript)";
 
+/// How far a transcript is archived.
+#[derive(Debug, Clone)]
+pub struct TextProgress {
+    pub id: i64,
+    pub path: String,
+    pub generation: i64,
+    pub source_bytes: u64,
+    /// The chain of its lines; `None` if its end was not compared with ingestion's.
+    pub chain: Option<Digest128>,
+}
+
 /// The texts, one for each generation of a transcript.
 #[derive(Debug, Clone)]
 pub struct ArchiveTranscriptTable(pub(super) Pools);
@@ -33,21 +45,24 @@ impl ArchiveTranscriptTable {
             .map_err(|error| self.0.classify(error))
     }
 
-    /// Archive progress of the next [`FILES_AT_ONCE`] texts after number `last`, with their paths, generations and numbers;
-    /// start with 0.
-    pub async fn progress_after(
-        &self,
-        last: i64,
-    ) -> Result<Vec<(i64, String, i64, u64)>, StoreError> {
+    /// Archive progress of the next [`FILES_AT_ONCE`] texts after number `last`; start with 0.
+    pub async fn progress_after(&self, last: i64) -> Result<Vec<TextProgress>, StoreError> {
         sqlx::query(
-            "SELECT transcript, path, generation, source_bytes FROM transcript \
+            "SELECT transcript, path, generation, source_bytes, checked_bytes, checked_chain FROM transcript \
              WHERE transcript > ?1 ORDER BY transcript LIMIT ?2",
         )
         .bind(last)
         .bind(FILES_AT_ONCE)
         .try_map(|row| {
-            let reached = unsigned(&row, "source_bytes")?;
-            Ok((get(&row, "transcript")?, get(&row, "path")?, get(&row, "generation")?, reached))
+            let source_bytes = unsigned(&row, "source_bytes")?;
+            let is_checked = unsigned(&row, "checked_bytes")? == source_bytes;
+            Ok(TextProgress {
+                id: get(&row, "transcript")?,
+                path: get(&row, "path")?,
+                generation: get(&row, "generation")?,
+                source_bytes,
+                chain: is_checked.then(|| digest(&row, "checked_chain")).transpose()?,
+            })
         })
         .fetch_all(self.0.reader())
         .await

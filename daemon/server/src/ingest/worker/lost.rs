@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use longhaul_store::{ArchivedTranscript, FileRow, StoreError};
+use longhaul_store::{ArchivedTranscript, FileRow, StoreError, TextProgress};
 use tokio::time::Instant;
 
 use super::Worker;
@@ -105,21 +105,19 @@ impl Worker {
         let Some(archive) = &self.shared.archive else { return Ok(end) };
         // Opening the index begins another search.
         let Some(index) = archive.index() else { return Ok(end) };
-        let mut rows = index.transcripts.progress_after(compared).await?;
-        let Some(last) = rows.last().map(|row| row.0) else { return Ok(end) };
+        let mut texts = index.transcripts.progress_after(compared).await?;
+        let Some(last) = texts.last().map(|text| text.id) else { return Ok(end) };
         {
             let entries = self.shared.catalogue.lock();
-            rows.retain(|(_, path, generation, _)| {
-                *generation >= 0 && !entries.contains_key(path.as_str())
-            });
+            texts.retain(|text| text.generation >= 0 && !entries.contains_key(text.path.as_str()));
         }
-        let paths: Vec<String> = rows.iter().map(|(_, path, ..)| path.clone()).collect();
+        let paths: Vec<String> = texts.iter().map(|text| text.path.clone()).collect();
         let stored = self.shared.files.gone(&paths).await?.into_iter();
         let stored: HashMap<String, FileRow> =
             stored.map(|file| (file.path.clone(), file)).collect();
         let mut lost = Vec::new();
-        for (_, path, generation, bytes) in rows {
-            if !is_missing(stored.get(&path), generation, bytes) {
+        for TextProgress { path, generation, source_bytes, .. } in texts {
+            if !is_missing(stored.get(&path), generation, source_bytes) {
                 continue;
             }
             // The newest state of the file.

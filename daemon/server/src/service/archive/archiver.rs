@@ -1,28 +1,26 @@
 //! The task that archives while ingestion is idle.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use longhaul_core::digest::Digest128;
 use longhaul_store::{
-    ArchiveIndex, ArchivedTranscript, Cursor, FileId, FileRow, FileState, FileTable, StoreError,
+    ArchiveIndex, ArchivedTranscript, FileId, FileRow, FileState, FileTable, StoreError,
     SupersededText,
 };
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::bounds::{self, EvictionFacts};
+use super::known_text::{KnownText, KnownTexts};
 use super::reading::{self, NewPart, ReadOutcome, Tail};
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use super::{forgetting, publishing, redacting, upkeep};
 use crate::archive::{ArchivedFiles, ArchivedText, ForgottenThreads};
 use crate::heap;
-use crate::ingest::{Compared, Ingest, Walk, compare};
+use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
-use crate::transcript::{LINE_BYTES_MAX, Transcript};
 
 const BATCH_FILES: usize = 512;
 
@@ -49,6 +47,7 @@ pub(super) struct Archiver {
     pub(super) files: FileTable,
     pub(super) facts: EvictionFacts,
     pub(super) ingest: Arc<Ingest>,
+    pub(super) known: KnownTexts,
     pub(super) cancel: CancellationToken,
 }
 
@@ -218,9 +217,7 @@ impl Archiver {
             let files = self.files.states_after(last).await?;
             let Some(file) = files.last() else { break };
             last = file.file_id;
-            let is_behind = |file: &FileState| {
-                !file.is_gone && archived.reached(&file.path, file.generation) != Some(file.offset)
-            };
+            let is_behind = |file: &FileState| !file.is_gone && !archived.is_up_to_date(file);
             let files = files.into_iter().filter(is_behind);
             behind.extend(files.map(|file| (file.mtime_ns, file.file_id)));
         }
@@ -267,8 +264,9 @@ impl Archiver {
         file: FileRow,
         bytes_max: u64,
     ) -> Result<Option<NewPart>, ServiceError> {
+        let is_redacted = *self.shared.config.now().archive.redact;
         let KnownText { row: mut known, is_relabeled, superseded } =
-            self.archived_state(index, &file).await?;
+            self.known.of(index, &file, is_redacted).await?;
         known.updated_ms = file.head.as_ref().map_or(known.updated_ms, |head| head.updated_at_ms);
         known.lived_ms = self.facts.age.lived_ms().await?;
         // A relabeled one is described again, for a rebuild of the index.
@@ -331,52 +329,6 @@ impl Archiver {
         }
     }
 
-    /// The archived text of a file as it is now. If the file was replaced, its old text is kept next to the new one.
-    async fn archived_state(
-        &self,
-        index: &ArchiveIndex,
-        file: &FileRow,
-    ) -> Result<KnownText, ServiceError> {
-        let (generation, config) = (generation(file), self.shared.config.now());
-        let is_redacted = *config.archive.redact;
-        let mut superseded = Vec::new();
-        for row in index.transcripts.at(&file.path).await? {
-            let is_fit = row.is_redacted == is_redacted && row.source_bytes <= file.cursor.offset;
-            if is_fit && row.generation == generation {
-                return Ok(KnownText { row, is_relabeled: false, superseded });
-            }
-            if is_fit && is_unchanged(file, &row).await? {
-                // It was ingested again under another generation, with the same text.
-                let row = ArchivedTranscript { generation, ..row };
-                return Ok(KnownText { row, is_relabeled: true, superseded });
-            }
-            superseded.push(match row.is_redacted != is_redacted {
-                true => SupersededText::Removed(row.id),
-                false => SupersededText::Replaced(row.id),
-            });
-        }
-        let head = file.head.as_ref();
-        let base = head.and_then(|head| head.history_base.as_ref());
-        let row = ArchivedTranscript {
-            id: 0,
-            path: file.path.clone(),
-            generation,
-            thread_id: file.thread_id.clone().unwrap_or_default(),
-            source: file.source,
-            cwd: head.and_then(|head| head.cwd.clone()),
-            first_seq: base.map_or(0, |base| base.end_ordinal_exclusive),
-            source_bytes: 0,
-            text_bytes: 0,
-            checked_bytes: 0,
-            checked_chain: Digest128::default(),
-            is_redacted,
-            updated_ms: head.map_or(0, |head| head.updated_at_ms),
-            lived_ms: 0,
-            first_pack: 0,
-        };
-        Ok(KnownText { row, is_relabeled: false, superseded })
-    }
-
     /// Rows with the same text under a path without a file: the file was moved or compressed.
     async fn moved(
         &self,
@@ -397,32 +349,6 @@ impl Archiver {
     }
 }
 
-/// Whether the file still contains the archived lines.
-async fn is_unchanged(file: &FileRow, row: &ArchivedTranscript) -> Result<bool, ServiceError> {
-    if row.checked_bytes == 0 || row.checked_bytes < row.source_bytes {
-        return Ok(false);
-    }
-    let (source, path) = (file.source, file.path.clone());
-    let cursor =
-        Cursor { offset: row.checked_bytes, chain: row.checked_chain, ..Cursor::default() };
-    let compared = tokio::task::spawn_blocking(move || {
-        let transcript = Transcript::open(source, Path::new(&path))?;
-        compare(&transcript, &cursor, (Walk::default(), u64::MAX), LINE_BYTES_MAX)
-    });
-    // A file that cannot be read now is compared later.
-    Ok(matches!(compared.await?, Ok(Compared::Same)))
-}
-
-/// What the archive has of a file.
-struct KnownText {
-    /// Without an id if nothing.
-    row: ArchivedTranscript,
-    /// Whether its generation differs from the one in the index.
-    is_relabeled: bool,
-    /// What the next part takes the place of. Stored with it, so that a failure in between loses nothing.
-    superseded: Vec<SupersededText>,
-}
-
 /// Threads and files not to archive.
 struct Exclusions {
     forgotten: ForgottenThreads,
@@ -438,8 +364,4 @@ impl Exclusions {
             || self.evicted.get(&file.path) == Some(&file.cursor.offset)
             || self.forgotten.has(thread_id)
     }
-}
-
-fn generation(file: &FileRow) -> i64 {
-    i64::try_from(file.cursor.generation).unwrap_or(i64::MAX)
 }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::archiver::Archiver;
 use super::bounds::EvictionFacts;
 use super::forgetting::{self, ErasedText};
+use super::known_text::KnownTexts;
 use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
 use crate::archive::Archive;
@@ -42,6 +43,7 @@ impl ArchiveKeeper {
             files: files.clone(),
             facts,
             ingest,
+            known: KnownTexts::default(),
             cancel: cancel.clone(),
         };
         let task = Mutex::new(Some(tokio::spawn(archiver.run())));

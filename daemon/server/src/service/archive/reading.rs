@@ -136,8 +136,11 @@ fn read_redacted(
                         new.text.extend(format!("{{\"oversized\":{}}}", line.bytes).bytes());
                     }
                 }
-                new.text.push(b'\n');
-                new.source_bytes = line.next - from;
+                // The newline may have been written after the line was read.
+                if line.next <= end {
+                    new.text.push(b'\n');
+                }
+                new.source_bytes = line.next.min(end) - from;
             }
             Piece::End { rest, .. } if !rest.is_empty() => {
                 new.text.extend(redact_line(rest));

@@ -165,13 +165,13 @@ async fn count_evicted(index: &ArchiveIndex) -> Result<u64, ServiceError> {
 async fn count_gone(index: &ArchiveIndex) -> Result<u64, ServiceError> {
     let (mut gone, mut last) = (0, 0);
     loop {
-        let rows = index.transcripts.progress_after(last).await?;
-        let Some(row) = rows.last() else { return Ok(gone) };
-        last = row.0;
+        let texts = index.transcripts.progress_after(last).await?;
+        let Some(text) = texts.last() else { return Ok(gone) };
+        last = text.id;
         let looking = move || {
             let mut presence = Presence::default();
-            let current = rows.iter().filter(|(_, _, generation, _)| *generation >= 0);
-            current.filter(|(_, path, ..)| presence.is_gone(Path::new(path))).count() as u64
+            let current = texts.iter().filter(|text| text.generation >= 0);
+            current.filter(|text| presence.is_gone(Path::new(&text.path))).count() as u64
         };
         gone += tokio::task::spawn_blocking(looking).await?;
     }

@@ -187,6 +187,7 @@ const SERVICE: &[Floor] = &[
 const ARCHIVE: &[Floor] = &[
     &["shared"],
     &["reading"],
+    &["known_text"],
     &["lookup", "publishing"],
     &["description"],
     &["repair"],

@@ -110,11 +110,7 @@ impl Commands {
         let is_missing = run.outcome == CommandOutcome::Exit(NOT_FOUND);
         if run.outcome.is_failure() && (!run.is_look || is_missing) {
             self.fail(run);
-        } else if run.outcome == CommandOutcome::Exit(0)
-            && self.failures.iter().any(FailedCommand::is_open)
-            && run.chain.checking_part().owns_exit_code
-            && !output::says_failure(run.printed)
-        {
+        } else if self.failures.iter().any(FailedCommand::is_open) && outcome::is_success(run) {
             self.repair(run);
         }
         match run.outcome.is_failure() {

@@ -16,6 +16,17 @@ pub(super) fn words(outcome: CommandOutcome) -> String {
     }
 }
 
+/// Whether the command of a line that matters most certainly worked: by its exit code, or by its own words.
+pub(super) fn is_success(run: &FinishedCommand<'_>) -> bool {
+    let says = || match run.counts {
+        Some(counts) => counts.failed == 0,
+        None => success_line(run.class, run.printed).is_some(),
+    };
+    run.outcome == CommandOutcome::Exit(0)
+        && !output::says_failure(run.printed)
+        && (run.chain.checking_part().owns_exit_code || says())
+}
+
 /// The result of a check: counts first, then the failing lines, else the line that reports success. The exit
 /// code of another command, such as `tail` in `test | tail`, proves nothing and is omitted.
 pub(super) fn result(run: &FinishedCommand<'_>) -> String {

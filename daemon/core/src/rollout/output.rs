@@ -64,6 +64,9 @@ const REFUSALS: [&str; 9] = [
 /// Opens what a command printed that failed in the sandbox of older versions of Codex.
 const FAILED: &str = "failed in sandbox: ";
 
+/// Opens an answer of newer ones about such a command: the Rust value that describes it, twice escaped.
+const DENIED: &str = "exec_command failed: CreateProcess { message: \"Codex(Sandbox(Denied {";
+
 /// Opens the answer to a poll that did not reach the command.
 const POLL_FAILED: &str = "write_stdin failed: ";
 
@@ -94,8 +97,18 @@ pub fn read(output: &str) -> ToolOutput<'_> {
     if let Some(printed) = output.strip_prefix(FAILED) {
         return ToolOutput { failed: true, text: printed.into(), ..ToolOutput::default() };
     }
+    if let Some(printed) = output.strip_prefix(DENIED).and_then(printed_when_denied) {
+        return ToolOutput { failed: true, text: printed.into(), ..ToolOutput::default() };
+    }
     let refused = REFUSALS.iter().any(|opening| output.starts_with(opening));
     ToolOutput { refused, text: output.into(), ..ToolOutput::default() }
+}
+
+/// What a command printed that failed in the sandbox.
+fn printed_when_denied(value: &str) -> Option<String> {
+    let (_, printed) = value.split_once(r#"aggregated_output: StreamOutput { text: \""#)?;
+    let (printed, _) = printed.split_once(r#"\", truncated_after_lines:"#)?;
+    Some(printed.replace(r"\\n", "\n").replace(r#"\\\""#, "\""))
 }
 
 /// Parses the status lines before the output. Everything after them belongs to the command, even if it looks
@@ -235,6 +248,11 @@ mod tests {
                 r#"{"output":"a\nb","metadata":{"exit_code":2,"duration_seconds":0.1}}"#,
                 Some(2),
                 "a\nb",
+            ),
+            (
+                r#"exec_command failed: CreateProcess { message: "Codex(Sandbox(Denied { output: ExecToolCallOutput { exit_code: 128, stdout: StreamOutput { text: \"\", truncated_after_lines: None }, aggregated_output: StreamOutput { text: \"fatal: no \\\"x.lock\\\"\\nnot permitted\\n\", truncated_after_lines: None }, timed_out: false } }))" }"#,
+                None,
+                "fatal: no \"x.lock\"\nnot permitted\n",
             ),
             ("Exit code: 1\nWall time: 0.2 seconds\nOutput:\nboom", Some(1), "boom"),
             (

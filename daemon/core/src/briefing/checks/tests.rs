@@ -192,6 +192,20 @@ fn only_a_success_that_is_certain_repairs_a_failure() {
     for (failed, later, printed, is_usable, is_repaired) in [
         ("git push", "git push origin", "", true, true),
         ("git push", "git push origin | tail -1", "", false, false),
+        (
+            "vale --config a b.md",
+            "vale --config a b.md 2>&1 | tail -2",
+            "✖ 0 errors, 5 warnings",
+            true,
+            true,
+        ),
+        (
+            "vale --config a b.md",
+            "vale --config a b.md 2>&1 | tail -2",
+            "✖ 2 errors, 5 warnings",
+            false,
+            false,
+        ),
         ("git push", "git push origin", "error: failed to push some refs", false, false),
         ("git push", "git add .", "", true, false),
         ("git push", "ls src", "", false, false),

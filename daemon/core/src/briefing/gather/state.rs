@@ -14,6 +14,7 @@ use super::super::select::Quote;
 use super::super::spot::{Shape, Spot};
 use super::super::tasks::{self, TaskItem};
 use super::{Builder, first_of};
+use crate::rollout::shell::Class;
 use crate::text;
 
 /// Maximum bytes of an unanswered edit.
@@ -350,10 +351,12 @@ impl<'a> Builder<'a> {
     /// be wrong.
     fn census(&self, census: Census) -> String {
         let has_only_failed = census.failed_pushes && !census.pushes;
+        let begun: Vec<Class> =
+            self.briefing.running.iter().map(|call| Class::of(&call.what)).collect();
         let kinds = [
-            (census.tests, "tests"),
-            (census.builds, "builds"),
-            (census.lints, "lints"),
+            (census.tests || begun.contains(&Class::Test), "tests"),
+            (census.builds || begun.contains(&Class::Build), "builds"),
+            (census.lints || begun.contains(&Class::Lint), "lints"),
             (census.commits, "commits"),
             (census.pushes, if has_only_failed { "pushes that worked" } else { "pushes" }),
         ];

@@ -166,3 +166,17 @@ fn a_status_of_an_earlier_turn_says_when_it_was_printed() {
     let looked = format!("uncommitted at the last look (turn {turn}): src/a.rs");
     assert!(text.contains(&looked), "{text}");
 }
+
+#[test]
+fn a_build_that_has_not_ended_counts_as_seen() {
+    let mut briefing = Briefing::default();
+    let build = RunningCall {
+        call_id: "a".to_owned(),
+        what: "dotnet build app.sln".to_owned(),
+        ..RunningCall::default()
+    };
+    briefing.record_call(build, None);
+    briefing.mark_running("a", "Restoring packages\n");
+    let text = render(&briefing, &HostFacts::default(), 2_000);
+    assert!(text.contains("seen: builds; not seen: tests, lints"), "{text}");
+}

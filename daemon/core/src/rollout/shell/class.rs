@@ -48,9 +48,6 @@ const WORDS: &[(Class, &[&str])] = &[
             "tsc",
             "typecheck",
             "type-check",
-            "fmt",
-            "format",
-            "prettier",
             "check",
             "pyright",
             "vet",
@@ -73,6 +70,10 @@ const WORDS: &[(Class, &[&str])] = &[
     (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
     (Class::Start, &["run", "start", "serve", "dev", "up"]),
 ];
+
+/// Words of a command that formats, and options with which it only says what it would do.
+const FORMATTERS: &[&str] = &["fmt", "format", "prettier"];
+const REHEARSALS: &[&str] = &["--check", "--list-different", "--diff", "-l", "-c"];
 
 /// Programs whose arguments may be named like a tool and are not run.
 const OTHERS: &[&str] = &[
@@ -135,7 +136,12 @@ impl Class {
             return Self::Install;
         }
         let named = |names: &[&str]| words.iter().any(|word| names.contains(word));
-        WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
+        let class = WORDS.iter().find(|(_, names)| named(names)).map(|(class, _)| *class);
+        let is_rehearsed = || main.split_whitespace().any(|word| REHEARSALS.contains(&word));
+        class.unwrap_or_else(|| match named(FORMATTERS) && is_rehearsed() {
+            true => Self::Lint,
+            false => Self::Other,
+        })
     }
 
     /// Whether its exit status says whether the work is correct.
@@ -173,6 +179,11 @@ mod tests {
             ("npm run test:unit", Class::Test),
             ("cd web && pnpm lint", Class::Lint),
             ("cargo clippy --all", Class::Lint),
+            ("cargo fmt", Class::Other),
+            ("cargo fmt --all -- --check", Class::Lint),
+            ("npx prettier --write src", Class::Other),
+            ("npx prettier -c src", Class::Lint),
+            ("npm run format:check", Class::Lint),
             ("make -j4", Class::Build),
             ("uv sync", Class::Install),
             ("python3 -m pip install --user pytest httpx", Class::Install),

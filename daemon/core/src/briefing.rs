@@ -29,6 +29,7 @@ mod fold;
 mod gather;
 mod git;
 mod host_facts;
+mod inline_program;
 mod kinds;
 mod lines;
 mod marks;

@@ -168,6 +168,15 @@ pub(super) fn offers(line: &str) -> bool {
     OFFERS.is_in(&line.to_lowercase())
 }
 
+/// Whether a line of a menu only goes on: `[C] Continue`.
+pub(super) fn continues(line: &str) -> bool {
+    const WORDS: [&str; 6] = ["continu", "weiter", "next", "proceed", "suivant", "avanti"];
+    let words =
+        line.trim_start_matches(['-', '*', ' ']).split_once(']').map_or("", |(_, rest)| rest);
+    let words = words.trim_start().to_lowercase();
+    is_menu_line(line) && WORDS.iter().any(|word| words.starts_with(word))
+}
+
 /// A line of a menu that names the key to type: `[C] Continue`, `x. Proceed`, ``2. `[CR]` Review``.
 pub(super) fn is_menu_line(line: &str) -> bool {
     let line = line.trim_start_matches(['-', '*', ' ']);
@@ -258,7 +267,7 @@ fn is_option(line: &str, option: &str) -> bool {
         rest.starts_with(['.', ')', ':', ']', '*', '|', '`'])
             || rest.starts_with(" |")
             || rest.starts_with(" –")
-            || rest.starts_with(" -")
+            || rest.starts_with(" - ")
     })
 }
 
@@ -278,6 +287,18 @@ mod tests {
             ("1. Write the lexer", false),
         ] {
             assert_eq!(is_menu_line(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_choice_that_only_goes_on_is_known_by_its_verb() {
+        for (line, expected) in [
+            ("[C] Continuer — enregistrer et passer aux fondations", true),
+            ("[C] Continue", true),
+            ("[A] Ask another question", false),
+            ("Shall I continue?", false),
+        ] {
+            assert_eq!(continues(line), expected, "{line}");
         }
     }
 

@@ -98,6 +98,8 @@ pub(super) struct Commands {
     pub failures: VecDeque<FailedCommand>,
     pub git: GitState,
     pub census: Census,
+    /// Files that inline programs which wrote some name, newest last.
+    pub named_by_scripts: VecDeque<String>,
 }
 
 impl Commands {

@@ -88,6 +88,8 @@ pub struct Briefing {
     pub(super) remarks: EvidenceLines,
     pub(super) documents: EvidenceLines,
     pub(super) rules: EvidenceLines,
+    /// The steps of the workflow that was read last.
+    pub(super) workflow: EvidenceLines,
     pub(super) added: EvidenceLines,
     /// The agent's words since its last call.
     pending_words: Vec<(u64, String)>,

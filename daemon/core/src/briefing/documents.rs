@@ -2,6 +2,7 @@
 
 mod dated;
 mod passages;
+mod steps;
 mod worth;
 
 use super::placeholders::is_template;
@@ -9,6 +10,8 @@ use crate::phrases::Phrases;
 
 pub(super) use dated::lower_older_entries;
 pub(super) use passages::{CODE_LINES, passages};
+pub(super) use steps::{has_steps, step_in};
+pub(super) use worth::is_ticked;
 
 /// Whether a path names prose or configuration rather than code.
 pub(super) fn is_document(path: &str) -> bool {

@@ -4,6 +4,8 @@ use super::agents::{LAUNCHED, TO_AGENTS, is_for_agent, starts_agent};
 use super::collect::{Briefing, CommandRun, IN, RunningCall, written_to};
 use super::documents;
 use super::file_edit::{FileEdit, parted};
+use super::inline_program;
+use crate::bounded::push_bounded;
 use crate::rollout::patch::LineCounts;
 use crate::rollout::shell::{self, Class, Command, FileUse, Use};
 use crate::rollout::{dialog, output};
@@ -23,6 +25,9 @@ const WAITING_BYTES: usize = 32 * 1_024;
 
 /// Maximum temporary files of a call to remember.
 const REWRITES_MAX: usize = 8;
+
+/// Maximum files to keep that scripts may have written.
+const NAMED_BY_SCRIPTS_MAX: usize = 8;
 
 impl Briefing {
     /// Records the next step; paths are shown relative to `folder`.
@@ -247,15 +252,29 @@ impl Briefing {
         }
     }
 
+    /// Records a file that a program which writes files names.
+    fn named_by_scripts(&mut self, path: String) {
+        let named = &mut self.commands.named_by_scripts;
+        named.retain(|known| *known != path);
+        push_bounded(named, path, NAMED_BY_SCRIPTS_MAX);
+    }
+
     /// The edits that a script makes: files written from heredocs, which no patch shows, and removals of
     /// files that were changed before.
     fn script_edits(&mut self, seq: u64, script: &Script, places: Places<'_>) -> Vec<FileEdit> {
         let mut edits: Vec<FileEdit> = Vec::new();
         let mut written = None;
-        let programs = script.commands.iter().filter(|command| runs_input(command));
+        let programs =
+            script.commands.iter().filter(|command| inline_program::writes_files(command));
         let named = programs.clone().flat_map(|command| self.effects.named_in(&command.input));
         let named: Vec<String> = named.collect();
-        self.commands.census.programs |= named.is_empty() && programs.count() > 0;
+        if named.is_empty() {
+            for program in programs {
+                self.commands.census.programs = true;
+                let paths = inline_program::paths_in(&program.input).map(|path| places.shown(path));
+                paths.for_each(|path| self.named_by_scripts(path));
+            }
+        }
         for path in named {
             self.effects.outdate(&path);
             self.tasks.outdate(seq, &path);
@@ -330,14 +349,6 @@ fn prints_all(script: &str) -> bool {
     let mut programs = programs.filter(|program| *program != "cd");
     let is_only = programs.next().is_some_and(|program| ["cat", "nl"].contains(&&**program));
     is_only && programs.next().is_none()
-}
-
-/// Whether a command runs an inline program that writes files.
-fn runs_input(command: &Command) -> bool {
-    const INTERPRETERS: [&str; 5] = ["python", "python3", "node", "ruby", "perl"];
-    let writes =
-        [".write", "writeFile", "'w'", "\"w\""].iter().any(|it| command.input.contains(it));
-    writes && command.words.first().is_some_and(|program| INTERPRETERS.contains(&program.as_str()))
 }
 
 fn heredoc(command: &Command, path: String) -> FileEdit {

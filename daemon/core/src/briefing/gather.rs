@@ -3,8 +3,8 @@
 mod checks;
 mod corrections;
 mod files;
+mod last_report;
 mod listing;
-mod offers;
 mod outputs;
 mod raise;
 mod requests;
@@ -12,6 +12,7 @@ mod shares;
 mod state;
 mod template;
 mod units;
+mod workflow;
 
 pub(super) use requests::picked;
 
@@ -89,6 +90,7 @@ impl<'a> Builder<'a> {
     fn collect(&mut self) {
         self.requests();
         self.template();
+        self.workflow();
         self.reports();
         self.lines(EvidenceKind::Remark, self.briefing.remarks.iter());
         let first = self.candidates.len();
@@ -208,11 +210,15 @@ impl<'a> Builder<'a> {
         turns.dedup();
         let own = self.briefing.reports.iter().filter(|line| line.group.is_empty());
         let ends: HashMap<u32, u64> = own.map(|line| (line.turn, line.seq)).collect();
-        let pending = usize::from(self.briefing.pending_words().next().is_some());
+        let turn = self.briefing.turn();
+        let pending = self.briefing.pending_words().last().map(|(seq, _)| seq);
+        let recent = ends.iter().filter(|(of, _)| **of + 1 >= turn).map(|(_, seq)| *seq);
+        let last = pending.or(recent.max());
         let later_requests = &self.briefing.requests;
         let misunderstood = corrections::misunderstood(self.briefing);
         for line in self.briefing.reports.iter() {
-            if requests::is_answered(later_requests, line) {
+            // What was picked stands beside the request; of the last menu, the other options are still on offer.
+            if last != Some(line.seq) && requests::is_answered(later_requests, line) {
                 continue;
             }
             let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
@@ -224,19 +230,19 @@ impl<'a> Builder<'a> {
                 "" => format!("turn {}", line.turn),
                 who => format!("turn {}, {who} (#{})", line.turn, line.seq),
             };
-            let age = newer + pending;
+            let age = newer + usize::from(pending.is_some());
             let is_first = line.group.is_empty() && line.spot.at == 1 && !self.is_small();
             let percent = match () {
                 () if misunderstood.contains(&line.turn) => corrections::PERCENT,
                 () if is_first => FIRST_OF_REPORT_PERCENT,
                 () => 100,
             };
-            let weight = (age, requests::strength_of(line, age) * percent / 100);
+            let weight =
+                (age, requests::strength_of(line, age) * percent / 100 * of_age(age) / 100);
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
             self.label(group, &line.heading);
             self.place(line.spot);
         }
-        let turn = self.briefing.turn();
         let mut is_first = true;
         for (seq, words) in self.briefing.pending_words() {
             lines::split(words, |line| {
@@ -248,10 +254,8 @@ impl<'a> Builder<'a> {
                 self.place(line.spot);
             });
         }
-        let pending = self.briefing.pending_words().last().map(|(seq, _)| seq);
-        let recent = ends.iter().filter(|(of, _)| **of + 1 >= turn).map(|(_, seq)| *seq);
-        if let Some(last) = pending.or(recent.max()).filter(|_| !self.is_small()) {
-            offers::keep(&mut self.candidates[first..], last);
+        if let Some(last) = last.filter(|_| !self.is_small()) {
+            last_report::keep(&mut self.candidates[first..], last, self.max_tokens);
         }
     }
 
@@ -305,7 +309,9 @@ impl<'a> Builder<'a> {
             let strength = line.strength * percent / 100;
             self.line(kind, line.seq, (age, strength), &line.text);
             let group = match kind {
-                EvidenceKind::Template => Cow::Borrowed(self.briefing.template_name()),
+                EvidenceKind::Template if line.group.is_empty() => {
+                    Cow::Borrowed(self.briefing.template_name())
+                }
                 EvidenceKind::Remark => Cow::Owned(format!("turn {}", line.turn)),
                 _ => Cow::Borrowed(line.group.as_str()),
             };
@@ -411,6 +417,15 @@ impl<'a> Builder<'a> {
             spot: Spot::default(),
             unit: 0,
         });
+    }
+}
+
+/// The percentage of a report's strength that is left after so many later ones: much of it is done or changed.
+fn of_age(reports: usize) -> u16 {
+    match reports {
+        ..10 => 100,
+        10..25 => 85,
+        _ => 70,
     }
 }
 

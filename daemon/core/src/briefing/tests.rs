@@ -6,6 +6,7 @@ mod outputs;
 mod reads;
 mod remarks;
 mod template;
+mod workflow;
 
 use super::collect::{CommandRun, RunningCall};
 use super::file_edit::FileEdit;

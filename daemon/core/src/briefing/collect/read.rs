@@ -28,6 +28,7 @@ impl Briefing {
         let typed = self.requests.iter().map(|line| line.text.as_str());
         let named = typed.chain(self.skills.iter().map(String::as_str));
         let binds = documents::binds(path, named);
+        let has_steps = binds && documents::has_steps(printed);
         let is_workflow = documents::is_workflow(path);
         let (turn, rules) = (self.turn, &mut self.rules);
         if documents::is_step(path) && is_workflow {
@@ -43,9 +44,13 @@ impl Briefing {
             read.push(line("", note, UNFILLED_STRENGTH, Spot::default()));
         }
         documents::passages(path, printed, |passage| {
+            // What is left to do says more.
+            if documents::is_ticked(passage.text) {
+                return;
+            }
             // Of a workflow, what to do is said in other lines, too.
             let is_order = || documents::rule_strength(passage.text).is_some();
-            if !binds || is_workflow && !is_order() {
+            if !binds || (is_workflow || has_steps) && !is_order() {
                 let text = lines::tidy(passage.text, None, 240);
                 let percent = if passage.is_sample { percent / 2 } else { percent };
                 let strength = passage.strength * percent / 100;
@@ -64,10 +69,22 @@ impl Briefing {
                 push(rules, (seq, turn), (EvidenceKind::Rule, strength), (path, ""), text);
             });
         });
+        if has_steps {
+            return self.record_workflow(path, read);
+        }
         lower_older_entries(&mut read);
         self.replace_known(path, &mut read);
         for line in read.into_iter().filter(|line| line.text.contains(char::is_alphanumeric)) {
             self.documents.push(line, EvidenceKind::Document.rule().bytes_max);
+        }
+    }
+
+    /// Records the steps of a workflow, which may be read in parts.
+    fn record_workflow(&mut self, path: &str, read: Vec<Line>) {
+        self.workflow
+            .retain(|line| line.group == path && !read.iter().any(|again| again.text == line.text));
+        for line in read {
+            self.workflow.push(line, EvidenceKind::Template.rule().bytes_max);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Splits a document into passages worth quoting, each with its heading and its place.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
@@ -7,6 +8,7 @@ use rustc_hash::FxBuildHasher;
 use super::super::lines::{self, without_number};
 use super::super::openapi;
 use super::super::spot::{Shape, Spot};
+use super::steps::step_in;
 use super::worth::{is_command, is_requirement, is_setting, strength};
 use super::{ends_with, is_instructions, is_prose};
 use crate::rollout::patch::ANOTHER_PLACE;
@@ -54,6 +56,9 @@ const OPERATION_STRENGTH: u16 = 160;
 
 /// The level of a part of instructions, below those of all headings.
 const PART_LEVEL: usize = 8;
+
+/// A step with a longer name is not named above its parts.
+const STEP_BYTES: usize = 24;
 
 /// Longer paragraphs are split.
 const PARAGRAPH_BYTES: usize = 400;
@@ -135,7 +140,7 @@ struct DocumentReader<'v, 't> {
     is_markdown: bool,
     repeated: HashSet<&'t str, FxBuildHasher>,
     /// Headings with their levels, the outermost first.
-    titles: Vec<(usize, &'t str)>,
+    titles: Vec<(usize, Cow<'t, str>)>,
     section: Above,
     /// A line that ends with a colon is the heading of the list below it.
     lead_in: Option<Above>,
@@ -197,7 +202,7 @@ impl<'t> DocumentReader<'_, 't> {
             && let Some(title) = lines::heading_of(line)
         {
             self.end(Some(raw));
-            return self.open(lines::level_of(line), title);
+            return self.open(lines::level_of(line), Cow::Borrowed(title));
         }
         // Wrapped prose is joined; an item, a row, a key, an id or an element starts a new passage.
         let begins = text.is_empty()
@@ -247,35 +252,67 @@ impl<'t> DocumentReader<'_, 't> {
     /// Parts are below all headings, and nested as they are indented.
     fn reads_part(&mut self, raw: &'t str, line: &'t str) -> bool {
         let level = PART_LEVEL + raw.len() - raw.trim_start().len();
-        let title = purpose_of(line);
+        let title = self.purpose_of(line);
         let ends = line.starts_with("</") && self.titles.iter().any(|(outer, _)| *outer >= level);
         if title.is_none() && !ends {
             return false;
         }
         self.end(Some(raw));
         if let Some(title) = title {
+            self.titles.retain(|(outer, _)| *outer < level);
             self.open(level, title);
             return true;
         }
         self.titles.retain(|(outer, _)| *outer < level);
-        let title = self.titles.last().map_or("", |(_, title)| *title).to_owned();
+        let title = self.titles.last().map_or("", |(_, title)| title).to_owned();
         // What follows is not the first below it.
         (self.section, self.lead_in, self.parent) = (Above { title, from: u32::MAX }, None, None);
         true
     }
 
+    /// The purpose or the condition of a part of instructions, with the number of the step that it is or is in:
+    /// `<check if="…">`.
+    fn purpose_of(&self, line: &'t str) -> Option<Cow<'t, str>> {
+        let tag = line.strip_prefix('<')?.strip_suffix('>').filter(|tag| !tag.ends_with('/'))?;
+        let opening = tag.split(" if=").next().filter(|_| !tag.contains("</"))?;
+        let number = opening.strip_prefix("step ").and_then(|_| attribute(opening, " n=\""));
+        let goal = attribute(opening, " goal=\"").or_else(|| attribute(opening, " title=\""));
+        match (number, goal, attribute(tag, " if=\"")) {
+            (Some(number), Some(goal), _) => Some(format!("step {number}: {goal}").into()),
+            (Some(number), ..) => Some(format!("step {number}").into()),
+            (None, Some(goal), _) => Some(goal.into()),
+            (None, None, Some(condition))
+                if self.titles.iter().any(|(_, it)| step_in(it).is_some()) =>
+            {
+                Some(self.in_step(&format!("if {condition}")).into())
+            }
+            (None, None, Some(condition)) => Some(condition.into()),
+            (None, None, None) => None,
+        }
+    }
+
+    /// A title with the numbered step that it stands in: `step 4, if …`.
+    fn in_step(&self, title: &str) -> String {
+        let mut steps = self.titles.iter().rev().filter(|(_, outer)| step_in(outer).is_some());
+        let step = steps.next().and_then(|(_, outer)| outer.split([':', ',', '—', '–']).next());
+        match step.map(str::trim).filter(|step| step.len() <= STEP_BYTES) {
+            Some(step) => format!("{step}, {title}"),
+            None => title.to_owned(),
+        }
+    }
+
     /// Continues elsewhere in the document, below `title`.
     fn go_to(&mut self, title: &'t str) {
         self.at += 1;
-        self.open(0, title);
+        self.open(0, Cow::Borrowed(title));
         self.titles.clear();
     }
 
-    fn open(&mut self, level: usize, title: &'t str) {
+    fn open(&mut self, level: usize, title: Cow<'t, str>) {
         self.titles.retain(|(outer, _)| *outer < level);
-        let above = self.titles.last().map_or("", |(_, title)| *title);
+        let above = self.titles.last().map_or("", |(_, title)| title);
+        self.section = self.below(above, &title);
         self.titles.push((level, title));
-        self.section = self.below(above, title);
         (self.lead_in, self.parent) = (None, None);
     }
 
@@ -306,9 +343,9 @@ impl<'t> DocumentReader<'_, 't> {
         });
         if is_lead_in && !is_item {
             if self.is_prose {
-                let title = text.trim_end_matches([':', '：', ' ']);
-                let section = self.titles.last().map_or("", |(_, title)| *title);
-                self.lead_in = Some(self.below(section, title));
+                let title = self.in_step(text.trim_end_matches([':', '：', ' ']));
+                let section = self.titles.last().map_or("", |(_, title)| title);
+                self.lead_in = Some(self.below(section, &title));
                 self.has_items = false;
             }
             return;
@@ -323,6 +360,7 @@ impl<'t> DocumentReader<'_, 't> {
         if is_parent {
             let item = lines::item_of(&text).unwrap_or(&text).trim_end_matches([':', '：']);
             let title = lines::below_section("", &lines::tidy(item, None, PARAGRAPH_BYTES));
+            let title = self.in_step(&title);
             self.parent = Some((first, Above { title, from: self.at }));
         }
     }
@@ -432,11 +470,9 @@ fn front_matter(text: &str) -> (String, usize) {
     (front, count)
 }
 
-/// The purpose or the condition of a part of instructions: `<check if="…">`.
-fn purpose_of(line: &str) -> Option<&str> {
-    let tag = line.strip_prefix('<')?.strip_suffix('>').filter(|tag| !tag.ends_with('/'))?;
-    let values = [" if=\"", " goal=\""].iter().find_map(|name| tag.split_once(name));
-    values.filter(|_| !tag.contains("</"))?.1.split('"').next()
+/// The value of an attribute of a tag.
+fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
+    tag.split_once(name)?.1.split('"').next()
 }
 
 /// The text of a line without its tags.

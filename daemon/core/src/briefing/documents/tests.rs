@@ -132,9 +132,9 @@ fn each_passage_has_the_heading_that_it_stands_below() {
         (
             lists,
             &[
-                ("Guidance", "- Contains one of these"),
-                ("Skip proposal for", "- Bug fixes of old code"),
-                ("Skip proposal for", "- Typos and comments"),
+                ("Stage 1, Guidance", "- Contains one of these"),
+                ("Stage 1, Skip proposal for", "- Bug fixes of old code"),
+                ("Stage 1, Skip proposal for", "- Typos and comments"),
                 ("Stage 1", "All else needs one."),
             ][..],
         ),
@@ -198,10 +198,10 @@ fn a_part_of_instructions_is_named_by_its_purpose_or_its_condition() {
     });
     let seen: Vec<(&str, &str)> = seen.iter().map(|(h, t)| (&**h, &**t)).collect();
     let expected = [
-        ("Show what was found", "Count all of them first"),
-        ("the person takes 2 > 1", "Write one item for each"),
-        ("the person takes 2 > 1", "Write them in a file"),
-        ("Show what was found", "Save the file at last"),
+        ("step 4: Show what was found", "Count all of them first"),
+        ("step 4, if the person takes 2 > 1", "Write one item for each"),
+        ("step 4, if the person takes 2 > 1", "Write them in a file"),
+        ("step 4: Show what was found", "Save the file at last"),
         ("", "End the work then"),
     ];
     assert_eq!(seen, expected);

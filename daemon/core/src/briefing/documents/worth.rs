@@ -31,6 +31,11 @@ pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     if is_prose { strength } else { strength * 6 / 10 }
 }
 
+/// Whether a line is a ticked item of a list.
+pub(in crate::briefing) fn is_ticked(line: &str) -> bool {
+    lines::item_of(line).is_some_and(|item| item.starts_with("[x] ") || item.starts_with("[X] "))
+}
+
 /// Whether a line states a version: `**Version**: 1.1.0`.
 fn has_version(line: &str) -> bool {
     let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');

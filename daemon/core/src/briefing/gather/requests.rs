@@ -142,7 +142,11 @@ impl<'a> Builder<'a> {
             text.push_str(&format!(" {}", answer.text));
         }
         let strength = if is_recent { 60 } else { 25 };
-        let says_nothing = answers.is_empty() && answer::is_decision(&typed.text);
+        let goes_on = |line: &&Line| answer::continues(offer(line));
+        let says_nothing = match answers {
+            [] => answer::is_decision(&typed.text),
+            answers => picked(&typed.text, answers.to_vec()).iter().all(goes_on),
+        };
         self.request(typed, if says_nothing { strength / 5 } else { strength }, text);
     }
 

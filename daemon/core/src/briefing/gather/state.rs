@@ -32,6 +32,9 @@ const MADE_NOW_STRENGTH: u16 = 250;
 /// A view of at least this many tokens always names the branch.
 const BRANCH_TOKENS: u64 = 1_000;
 
+/// Files to name that scripts may have written.
+const NAMED_BY_SCRIPTS: usize = 4;
+
 /// Bytes by which an item of a task list is recognized.
 const ITEM_BYTES: usize = 120;
 
@@ -375,10 +378,18 @@ impl<'a> Builder<'a> {
             _ => "",
         };
         let files = self.host.files.len();
+        let named = self.briefing.commands.named_by_scripts.iter().rev().map(String::as_str);
+        let named = named.take(NAMED_BY_SCRIPTS).collect::<Vec<_>>().join(", ");
+        let named = match named.as_str() {
+            "" => String::new(),
+            named => format!(": their code names {named}"),
+        };
         let others = match (census.agents, census.programs) {
-            (true, true) => " (those of other agents and of scripts not among them)",
+            (true, true) => {
+                &format!(" (those of other agents and of scripts not among them{named})")
+            }
             (true, false) => " (those of other agents not among them)",
-            (false, true) => " (those that scripts wrote not among them)",
+            (false, true) => &format!(" (those that scripts wrote not among them{named})"),
             (false, false) => "",
         };
         let mut words = String::new();

@@ -1,0 +1,69 @@
+use super::*;
+
+const REVIEW: &str = r#"<step n="1" goal="Load the story">
+  <action>Read the whole story and its list of files</action>
+</step>
+<step n="2" goal="Review the code">
+  <action>For each file:
+    1. Look for missing checks of what is read
+    2. Look for tests that cannot fail
+  </action>
+</step>
+<step n="3" goal="Present the findings">
+  <ask>What is to be done?
+    1. Mend them at once
+    2. Write items for later
+  </ask>
+  <check if="the person chooses 1">
+    <action>Mend all findings and run the tests</action>
+  </check>
+  <check if="the person chooses 2">
+    <action>Add one open item for each finding</action>
+  </check>
+</step>
+<step n="4" goal="Close the story">
+  <action>Set its status and save the file</action>
+</step>
+"#;
+
+fn reviewing(report: &str, answer: &str) -> String {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Review the story.", None);
+    briefing.record_read(2, "_flow/workflows/review/instructions.xml", REVIEW);
+    briefing.hold_words(3, report);
+    briefing.begin_turn(4, answer, None);
+    render(&briefing, &HostFacts::default(), 4_000)
+}
+
+#[test]
+fn of_a_workflow_the_steps_that_are_not_done_are_shown() {
+    let text = reviewing("Step 1 is done. Shall I go on to step 2?", "y");
+    for (line, is_shown) in [
+        ("Read the whole story", false),
+        ("step 2, For each file:\n 1. Look for missing checks", true),
+        ("2. Look for tests that cannot fail", true),
+        ("Mend all findings and run the tests", true),
+        ("Set its status and save the file", true),
+    ] {
+        assert_eq!(text.contains(line), is_shown, "{line}\n{text}");
+    }
+}
+
+#[test]
+fn of_the_branches_of_a_step_the_chosen_one_is_shown() {
+    let menu = "What is to be done?\n1. Mend them at once\n2. Write items for later";
+    let text = reviewing(menu, "2");
+    assert!(text.contains("step 3, if the person chooses 2:\n Add one open item"), "{text}");
+    assert!(!text.contains("Mend all findings and run the tests"), "{text}");
+}
+
+#[test]
+fn ticked_items_of_a_document_are_left_out() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Go on.", None);
+    let story =
+        "# Story\n- [x] Write the lexer of the grammar\n- [ ] Write the parser of the grammar\n";
+    briefing.record_read(2, "docs/story.md", story);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("- [ ] Write the parser") && !text.contains("- [x]"), "{text}");
+}

@@ -80,7 +80,7 @@ const BRIEFING: &[Floor] = &[
     ],
     &["evidence", "finished", "openapi", "placeholders", "prompt", "replacements", "select"],
     &["documents", "outcome"],
-    &["effects", "git"],
+    &["effects", "git", "inline_program"],
     &["checks"],
     &["collect", "coverage"],
     &["fold", "gather", "write"],

@@ -177,8 +177,12 @@ pub(super) fn continues(line: &str) -> bool {
     is_menu_line(line) && WORDS.iter().any(|word| words.starts_with(word))
 }
 
-/// A line of a menu that names the key to type: `[C] Continue`, `x. Proceed`, ``2. `[CR]` Review``.
+/// A line of a menu that names the key to type: `[C] Continue`, `x. Proceed`, ``2. `[CR]` Review``, `| B | Sign |`.
 pub(super) fn is_menu_line(line: &str) -> bool {
+    if let Some((key, _)) = line.strip_prefix('|').and_then(|row| row.split_once('|')) {
+        let key = key.trim().as_bytes();
+        return key.len() == 1 && key[0].is_ascii_uppercase();
+    }
     let line = line.trim_start_matches(['-', '*', ' ']);
     let bare = line.trim_start_matches(|c: char| c.is_ascii_digit() || ".)` ".contains(c));
     let Some((key, _)) = bare.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
@@ -280,6 +284,8 @@ mod tests {
         for (line, expected) in [
             ("[C] Continue", true),
             ("x. Proceed", true),
+            ("| B | Sign the tokens |", true),
+            ("| parser | Sign the tokens |", false),
             ("2. `[CR]` Review the code", true),
             ("`[DA]` Dismiss the agent", true),
             ("[UX] The hint is missing.", false),

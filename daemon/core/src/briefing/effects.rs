@@ -138,6 +138,10 @@ impl Effects {
             .collect()
     }
 
+    pub(super) fn has_changed_in(&self, turn: u32) -> bool {
+        self.files.values().any(|effect| effect.turn == turn)
+    }
+
     /// Whether a temporary file was changed and is still there.
     pub(super) fn has_scratch(&self) -> bool {
         let mut kept = self.files.iter().filter(|(_, effect)| !effect.is_deleted);

@@ -10,6 +10,7 @@ mod raise;
 mod requests;
 mod shares;
 mod state;
+mod task_list;
 mod template;
 mod units;
 mod workflow;
@@ -53,6 +54,9 @@ const EDITED_WEIGHT: f64 = 0.6;
 
 /// Weight factor of the part of a workflow that was read last, and of the step of a template that the agent speaks of.
 const CURRENT_STEP: f64 = 1.6;
+
+/// Documents from which on a turn that changes nothing reads for what comes next.
+const READ_MIN: usize = 3;
 
 /// Maximum bytes of a line in a small view, where two short lines say more than one long line.
 const SMALL_LINE_BYTES: usize = 320;
@@ -124,7 +128,9 @@ impl<'a> Builder<'a> {
                 self.push(kind, order, (0, strength), line);
             }
         }
-        for (order, (line, is_open)) in (0..).zip(&self.host.plan) {
+        // A finished plan is of work that a report describes.
+        let is_any_open = self.host.plan.iter().any(|(_, is_open)| *is_open);
+        for (order, (line, is_open)) in (0..).zip(&self.host.plan).filter(|_| is_any_open) {
             self.push(EvidenceKind::Plan, order, (0, if *is_open { 110 } else { 25 }), line);
         }
         self.raise_unread();
@@ -201,7 +207,16 @@ impl<'a> Builder<'a> {
             focus.add(words, 3);
         }
         focus.aim_at(self.host.focus);
+        focus.is_reading = self.only_reads();
         focus
+    }
+
+    /// Whether the running turn has read several documents, and changed nothing yet.
+    fn only_reads(&self) -> bool {
+        let (briefing, now) = (self.briefing, self.briefing.turn());
+        let read = briefing.documents.iter().filter(|line| line.turn == now);
+        let read: HashSet<&str> = read.map(|line| line.group.as_str()).collect();
+        read.len() >= READ_MIN && !briefing.effects.has_changed_in(now)
     }
 
     fn reports(&mut self) {
@@ -335,12 +350,17 @@ impl<'a> Builder<'a> {
         let first = self.candidates.len();
         let read = self.briefing.documents.iter().filter(|line| !own.contains(&words(line)));
         self.lines(EvidenceKind::Document, read);
+        let is_reading = self.only_reads();
         let effects = &self.briefing.effects;
         let read = &mut self.candidates[first..];
         for quote in read.iter_mut().filter(|quote| effects.of(&quote.group).is_some()) {
             quote.weight *= EDITED_WEIGHT;
         }
-        shares::lower_behind(read, shares::OF_DOCUMENT);
+        let ranks = match is_reading {
+            true => shares::OF_DOCUMENTS_BEING_READ,
+            false => shares::OF_DOCUMENT,
+        };
+        shares::lower_behind(read, ranks);
     }
 
     /// Quotes rules. Of the steps of a workflow the one read last is being done, and the others are done.

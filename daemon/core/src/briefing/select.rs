@@ -73,6 +73,8 @@ impl Quote<'_> {
 pub(super) struct Focus {
     pub recent: HashMap<u32, u32, FxBuildHasher>,
     pub central: HashMap<u32, u32, FxBuildHasher>,
+    /// The running turn has only read documents so far: what comes next is made of them.
+    pub is_reading: bool,
 }
 
 impl Focus {
@@ -104,6 +106,9 @@ const SAID_MAX: u8 = 3;
 
 /// Factor for a term that was already said this many times.
 const AGAIN: [f64; SAID_MAX as usize + 1] = [1.0, 0.35, 0.12, 0.05];
+
+/// Percentage of a view that documents may fill while the running turn only reads.
+const READING_PERCENT: u32 = 40;
 
 /// Minimum worth within the shares, and beyond them even if there is room.
 const WORTH_MIN_OF_SHARE: f64 = 0.02;
@@ -154,6 +159,7 @@ pub(super) struct Selection<'a> {
     said: Vec<u8>,
     /// Tokens of each label.
     labels: Vec<u64>,
+    is_reading: bool,
 }
 
 /// A selection in progress.
@@ -169,6 +175,7 @@ struct SelectionState<'a> {
     left: u64,
     shared: u64,
     chosen: Vec<bool>,
+    is_reading: bool,
 }
 
 impl<'a> Selection<'a> {
@@ -211,7 +218,8 @@ impl<'a> Selection<'a> {
         for place in terms::of(known).iter().filter_map(|term| places.get(term)) {
             said[*place as usize] = 1;
         }
-        Self { groups, worth, said, labels: labels.tokens, quotes }
+        let is_reading = focus.is_reading;
+        Self { groups, worth, said, labels: labels.tokens, quotes, is_reading }
     }
 
     /// The lines to show within `budget` tokens. The shares of the kinds are percentages of `shared`.
@@ -227,6 +235,7 @@ impl<'a> Selection<'a> {
             left: budget,
             shared,
             chosen: vec![false; self.groups.len()],
+            is_reading: self.is_reading,
         };
         for (index, group) in self.groups.iter().enumerate() {
             if self.quotes[group.lines.start].is_fixed {
@@ -311,7 +320,11 @@ impl SelectionState<'_> {
             let cost = self.cost(index);
             let kind = self.groups[index].kind;
             let rule = kind.rule();
-            let percent = if within_shares { rule.share_percent } else { rule.max_percent };
+            let percent = match within_shares {
+                _ if self.is_reading && kind == EvidenceKind::Document => READING_PERCENT,
+                true => rule.share_percent,
+                false => rule.max_percent,
+            };
             let is_over = self.used[kind as usize] + cost > self.shared * u64::from(percent) / 100;
             if cost > self.left || is_over {
                 continue;

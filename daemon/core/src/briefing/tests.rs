@@ -1,5 +1,6 @@
 mod answers;
 mod calls;
+mod documents;
 mod edits;
 mod gaps;
 mod outputs;

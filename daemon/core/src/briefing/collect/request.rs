@@ -159,7 +159,7 @@ impl Briefing {
                     &mut self.template,
                     (seq, self.turn),
                     (EvidenceKind::Template, strength),
-                    ("", message_line.heading),
+                    ("", &*message_line.label()),
                     line,
                 );
             }

@@ -18,11 +18,6 @@ const OUTLINE_BYTES: usize = 400;
 const OUTLINE_EDITS: u32 = 5;
 
 impl Builder<'_> {
-    /// Omits the file hash in a small view.
-    fn file_words<'t>(&self, words: &'t str) -> &'t str {
-        words.split(", hash=").next().filter(|_| self.is_small()).unwrap_or(words)
-    }
-
     /// Whether a report or the person says a name, so that it would be taken for one that is still there.
     fn is_said(&self, name: &str) -> bool {
         let mut said = self.briefing.reports.iter().chain(self.briefing.requests.iter());
@@ -32,7 +27,7 @@ impl Builder<'_> {
     pub(super) fn files(&mut self) {
         let now = self.briefing.turn();
         for (order, file) in (0..).zip(&self.host.files) {
-            let mut text = format!("{} ({}", file.path, self.file_words(&file.words));
+            let mut text = format!("{} ({}", file.path, file.words);
             let (mut age, mut strength) = (2, 100);
             if let Some(effect) = self.briefing.effects.of(&file.path) {
                 age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);

@@ -14,6 +14,8 @@ pub(super) struct Ranks {
 }
 
 pub(super) const OF_DOCUMENT: Ranks = Ranks { full: 10, less: 24 };
+/// While the running turn reads several documents, each has its place.
+pub(super) const OF_DOCUMENTS_BEING_READ: Ranks = Ranks { full: 5, less: 10 };
 pub(super) const OF_EDITS: Ranks = Ranks { full: 20, less: 40 };
 
 /// Weight factor per reduction.

@@ -11,8 +11,6 @@ use super::super::documents;
 use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
 use super::super::select::Quote;
-use super::super::spot::{Shape, Spot};
-use super::super::tasks::{self, TaskItem};
 use super::{Builder, first_of};
 use crate::rollout::shell::Class;
 use crate::text;
@@ -34,13 +32,6 @@ const BRANCH_TOKENS: u64 = 1_000;
 
 /// Files to name that scripts may have written.
 const NAMED_BY_SCRIPTS: usize = 4;
-
-/// Bytes by which an item of a task list is recognized.
-const ITEM_BYTES: usize = 120;
-
-/// A view of at least this many tokens always lists the next tasks.
-const TASKS_TOKENS: u64 = 1_500;
-const TASKS_NEXT: u16 = 3;
 
 /// Lines that may follow the agent's closing question, such as options.
 const LINES_AFTER: usize = 6;
@@ -175,67 +166,6 @@ impl<'a> Builder<'a> {
             let added = text::one_line_cut(&added, PENDING_BYTES);
             let text = format!("#{seq} was refused; it would have added to {}: {added}", edit.path);
             self.push(EvidenceKind::Now, (2, *seq), (0, 40), text);
-        }
-    }
-
-    pub(super) fn tasks(&mut self) {
-        let Some((path, tasks)) = self.briefing.tasks.current() else { return };
-        let done = tasks.iter().filter(|task| task.is_done).count();
-        let open = tasks.len() - done;
-        let is_outdated = self.briefing.tasks.is_outdated(path);
-        let changed = if is_outdated { "; a command changed the file since" } else { "" };
-        let of = |is_done| {
-            let items: Vec<_> = tasks.iter().copied().filter(|it| it.is_done == is_done).collect();
-            match tasks::ranges(&items).as_str() {
-                "" => String::new(),
-                ranges => format!(" ({ranges})"),
-            }
-        };
-        let (ticked, left) = (of(true), of(false));
-        let is_only_read = !self.briefing.tasks.is_edited(path);
-        let changed = match changed {
-            "" if is_only_read => "; only read here, not changed",
-            changed => changed,
-        };
-        let at_least = if self.briefing.tasks.is_full() { "at least " } else { "" };
-        self.push(
-            EvidenceKind::TaskItem,
-            (0, 0),
-            (0, 110),
-            format!(
-                "{path}: of the items seen {at_least}{done} ticked{ticked}, {open} open{left}{changed}"
-            ),
-        );
-        let has_room = self.max_tokens >= TASKS_TOKENS;
-        if let Some(counts) = self.candidates.last_mut() {
-            counts.is_fixed = open > 0 && has_room;
-        }
-        self.candidates.retain(|quote| {
-            let (_, words) = quote.text.split_once("] ").unwrap_or_default();
-            // Both are cut, at different lengths.
-            let is_item =
-                |task: &&TaskItem| words.starts_with(text::prefix(&task.text, ITEM_BYTES));
-            quote.kind != EvidenceKind::Added || quote.group != path || !tasks.iter().any(is_item)
-        });
-        let mut ahead = 0;
-        for (at, task) in (1..).zip(&tasks) {
-            let mark = if task.is_done { "x" } else { " " };
-            ahead += u16::from(!task.is_done);
-            // The next item matters most; later items can be read in the file.
-            let strength = match task.is_done {
-                // In a completed list the count suffices.
-                true if open == 0 || is_only_read => 5,
-                true => 40,
-                false => 240_u16.saturating_sub(20 * ahead).max(if is_only_read { 5 } else { 45 }),
-            };
-            let text = format!("[{mark}] {}", task.text);
-            self.push(EvidenceKind::TaskItem, (1, u64::from(at)), (0, strength), text);
-            let goes_on = usize::try_from(at).is_ok_and(|at| at < tasks.len());
-            self.place(Spot { at, shape: Shape::Item, opens: at == 1, goes_on });
-            let is_next = !task.is_done && ahead <= TASKS_NEXT;
-            if let Some(task) = self.candidates.last_mut() {
-                task.is_fixed = is_next && !is_outdated && has_room;
-            }
         }
     }
 

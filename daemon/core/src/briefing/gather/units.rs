@@ -22,6 +22,10 @@ const ROWS_FULL: usize = 4;
 const ROWS_MANY: usize = 8;
 const ROW_WEIGHT: f64 = 0.6;
 
+/// Weight factors of the decision and the alternatives in a record of both.
+const DECISION_WEIGHT: f64 = 1.25;
+const ALTERNATIVE_WEIGHT: f64 = 0.8;
+
 /// Numbers the units: lines of one message under one heading, and records, which are numbered within their output.
 pub(super) fn link(quotes: &mut [Quote<'_>]) {
     let mut unit = 0;
@@ -51,6 +55,10 @@ pub(super) fn link(quotes: &mut [Quote<'_>]) {
             EvidenceKind::Request => (REQUEST_LINES_MAX, REQUEST_BYTES_MAX),
             EvidenceKind::Template => (STEP_LINES_MAX, BYTES_MAX),
             EvidenceKind::Report => (LINES_MAX, BYTES_MAX),
+            EvidenceKind::Added | EvidenceKind::Document if list.iter().any(is_decision) => {
+                put_decision_first(list);
+                continue;
+            }
             _ => continue,
         };
         let length: usize = list.iter().map(|quote| quote.text.len()).sum();
@@ -61,6 +69,26 @@ pub(super) fn link(quotes: &mut [Quote<'_>]) {
             list.iter_mut().skip(ROWS_FULL).for_each(|quote| quote.weight *= ROW_WEIGHT);
         }
     }
+}
+
+/// Whether a line is the decision of a record: `- Decision: …`.
+fn is_decision(quote: &Quote<'_>) -> bool {
+    opening(quote).starts_with("Decision:")
+}
+
+/// What was rejected means little without what was decided.
+fn put_decision_first(record: &mut [Quote<'_>]) {
+    for quote in record {
+        quote.weight *= match () {
+            () if is_decision(quote) => DECISION_WEIGHT,
+            () if opening(quote).starts_with("Alternative") => ALTERNATIVE_WEIGHT,
+            () => 1.0,
+        };
+    }
+}
+
+fn opening<'q>(quote: &'q Quote<'_>) -> &'q str {
+    quote.text.trim_start_matches(['-', '*', ' '])
 }
 
 /// Whether two lines follow each other in one block of code.

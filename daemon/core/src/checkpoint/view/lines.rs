@@ -57,10 +57,6 @@ fn file_words(inputs: &ViewInputs<'_>, key: &str, file: &File) -> String {
         _ => {}
     }
     words.push_str(standing_words(inputs, key, file, ""));
-    // Last, where a small view cuts it off.
-    if let Some(hash) = &file.hash {
-        words.push_str(&format!(", hash={}", hash.short()));
-    }
     words
 }
 

@@ -1,0 +1,80 @@
+use super::*;
+
+/// A turn that reads a list of earlier work and documents of its own.
+fn reading(documents: usize) -> Briefing {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Write the tasks of the parser.", None);
+    let list = "- [ ] T1 Write the lexer\n- [ ] T2 Write the printer\n";
+    briefing.record_read(2, "specs/lexer/tasks.md", list);
+    for number in 0..documents {
+        let path = format!("specs/parser/part{number}.md");
+        let lines: String = (0..40)
+            .map(|line| {
+                format!("- Rule {number}.{line}: word{number}x{line} must be read first.\n")
+            })
+            .collect();
+        briefing.record_read(3, &path, &lines);
+    }
+    briefing
+}
+
+#[test]
+fn the_list_of_other_work_is_only_counted() {
+    for (documents, is_shown) in [(0, true), (4, false)] {
+        let text = render(&reading(documents), &HostFacts::default(), 4_000);
+        assert!(text.contains("2 open (T1–T2); only read here, not changed"), "{text}");
+        assert_eq!(text.contains("\n[ ] T1 Write the lexer"), is_shown, "{documents}: {text}");
+    }
+}
+
+#[test]
+fn while_a_turn_only_reads_its_documents_have_more_room_and_each_a_place() {
+    let section = |briefing: &Briefing| {
+        let text = render(briefing, &HostFacts::default(), 4_000);
+        let (_, documents) = text.split_once("[DOCUMENTS]").unwrap();
+        documents.split("\n[").next().unwrap().to_owned()
+    };
+    let mut briefing = reading(4);
+    let read = section(&briefing);
+    edits(&mut briefing, 9, "specs/parser/tasks.md", "- [ ] T1 Write the parser\n", "");
+    let written = section(&briefing);
+    assert!(read.len() > written.len() * 5 / 4, "{} {}", read.len(), written.len());
+    assert!((0..4).all(|number| read.contains(&format!("part{number}.md:"))), "{read}");
+}
+
+#[test]
+fn the_decision_of_a_record_comes_before_its_alternatives() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Decide.", None);
+    let record = "## Queue\n- Decision: One queue in memory.\n- Rationale: It is small.\n- Alternatives considered: A broker, rejected because it needs a server.\n";
+    briefing.record_read(2, "docs/research.md", record);
+    let host = HostFacts::default();
+    let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+    let weight = |words: &str| quotes.iter().find(|it| it.text.contains(words)).unwrap().weight;
+    assert!(weight("One queue") > 1.4 * weight("A broker"), "{quotes:#?}");
+}
+
+#[test]
+fn an_open_task_says_that_its_file_was_changed_since() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Do the tasks.", None);
+    let list = "- [ ] T1 Write src/lexer.rs\n- [ ] T2 Write src/parser.rs\n";
+    briefing.record_read(2, "tasks.md", list);
+    edits(&mut briefing, 9, "src/lexer.rs", "pub fn lex() {\n", "");
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("[ ] T1 Write src/lexer.rs (file changed since)\n"), "{text}");
+    assert!(text.contains("[ ] T2 Write src/parser.rs\n"), "{text}");
+}
+
+#[test]
+fn a_finished_plan_is_left_out() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Write the lexer.", None);
+    for (is_open, is_shown) in [(true, true), (false, false)] {
+        let plan =
+            vec![("[x] Read the grammar".to_owned(), false), ("Write it".to_owned(), is_open)];
+        let host = HostFacts { plan, ..HostFacts::default() };
+        let text = render(&briefing, &host, 4_000);
+        assert_eq!(text.contains("[x] Read the grammar"), is_shown, "{text}");
+    }
+}

@@ -3,7 +3,7 @@
 //! The checkpoint strategy needs no model and cannot fail: its text is a view of any size, and the only item it
 //! keeps is the current request.
 
-pub mod account;
+pub mod agent_costs;
 pub mod agent_limit;
 pub mod assemble;
 pub mod classify;

@@ -10,13 +10,13 @@ pub mod decide;
 pub mod forecast;
 pub mod judgment;
 pub(crate) mod phrase;
-pub mod reach;
 pub mod replay;
 pub mod repository;
 pub mod scratch;
 pub mod semantic;
 pub mod settings;
 pub mod watcher;
+pub mod without_effect;
 
 use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;

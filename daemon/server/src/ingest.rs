@@ -9,7 +9,7 @@
 //! *Steps.*
 //! 1. [`crate::discovery`] lists the files that may have changed: from a hint, or from a full listing every
 //!    [`Limits::scan_period`]. Newest first; a file that a client waits for ([`Ingest::sync`]) before all others.
-//! 2. `catch_up` opens the file ([`crate::transcript`]), and `identity` checks whether the part already read is
+//! 2. `catch_up` opens the file ([`crate::transcript`]), and `file_change` checks whether the part already read is
 //!    unchanged. If it changed, a new *generation* starts from nothing. `folding` folds the lines, on top of
 //!    another transcript if the file continues one.
 //! 3. Every few MiB, the folded data (rows, fold, cursor, and the host's view of touched files from
@@ -44,8 +44,8 @@ mod catch_up;
 mod commit;
 mod error;
 mod events;
+mod file_change;
 mod folding;
-mod identity;
 mod limits;
 mod progress;
 mod recheck;
@@ -70,8 +70,8 @@ use tokio_util::sync::CancellationToken;
 pub use crate::discovery::{Counts, Root};
 pub use error::{FoldLoadError, SyncError};
 pub use events::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
+pub(crate) use file_change::{Compared, Walk, compare};
 pub(crate) use folding::may_continue;
-pub(crate) use identity::{Compared, Walk, compare};
 pub use limits::Limits;
 pub use progress::Progress;
 pub use shared::NowMs;

@@ -174,7 +174,7 @@ const SERVICE: &[Floor] = &[
     &["checkpoint", "context", "history", "memory", "message_history", "recording", "retention"],
     &["choice", "projects"],
     &["resolve"],
-    &["job", "notices", "policy", "settings_diff", "worker"],
+    &["job", "ingest_reports", "policy", "settings_diff", "worker"],
     &["compaction"],
     &["continuation", "forget"],
     &["reload", "startup"],

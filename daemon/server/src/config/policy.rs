@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use longhaul_core::policy::settings::{DEFAULT, Problem};
-use longhaul_core::policy::{Policy, PolicySettings, reach};
+use longhaul_core::policy::{Policy, PolicySettings, without_effect};
 
 use super::{ConfigError, File};
 
@@ -78,8 +78,8 @@ impl Policies {
         let of = |policy: &Policy| {
             let name = policy.name.clone();
             let unreached = match policy.name == DEFAULT {
-                true => reach::without_effect(policy),
-                false => reach::shadow_settings_without_effect(policy, &self.active),
+                true => without_effect::settings_without_effect(policy),
+                false => without_effect::shadow_settings_without_effect(policy, &self.active),
             };
             let problems = policy.problems().into_iter().chain(unreached);
             problems.map(move |problem| (name.clone(), problem))

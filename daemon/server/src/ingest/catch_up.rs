@@ -16,8 +16,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::batch::{Batch, Effect, Outbox, Outcome, Pages, PassEnd};
+use super::file_change::{self, FileChange, judge};
 use super::folding::{Folding, Lineage};
-use super::identity::{self, FileChange, judge};
 use super::limits::Limits;
 use super::shared::Shared;
 use super::touched_files::Touches;
@@ -165,7 +165,7 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn anew(job: &'a Job, transcript: &'a Transcript, generation: u64) -> io::Result<Self> {
         let mut cursor = Cursor { generation, ..Cursor::default() };
-        (cursor.head_bytes, cursor.head_digest) = identity::head(transcript)?;
+        (cursor.head_bytes, cursor.head_digest) = file_change::head(transcript)?;
         Ok(Self {
             job,
             transcript,
@@ -307,7 +307,7 @@ impl<'a> Pass<'a> {
     fn hand_over(&mut self, reading: &Reading<'_>, after: After) -> io::Result<bool> {
         let bytes = self.cursor.offset - self.handed_over;
         let is_last = after != After::More;
-        identity::mark_ends(self.transcript, &mut self.cursor)?;
+        file_change::mark_ends(self.transcript, &mut self.cursor)?;
         self.cursor.chain = self.folding.chain;
         self.cursor.next_seq = self.folding.next_line();
         let stat = self.stat_after(after);

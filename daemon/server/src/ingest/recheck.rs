@@ -1,7 +1,7 @@
 //! Checks, slowly, that the lines already read are unchanged: once a file stops growing, and in hourly rounds.
 //!
 //! # Theory of operation
-//! When a long file grows, only its beginning and the bytes before the cursor are compared at once (`identity`). A
+//! When a long file grows, only its beginning and the bytes before the cursor are compared at once (`file_change`). A
 //! change in its middle would leave stale items, whose handles answer `source_changed`. So a recheck is due for a
 //! file that grew, [`super::limits::Limits::rest`] after its last growth; for a file changed in the last week,
 //! once after the start (the previous daemon may have stopped too early); and at once for a file with a line that
@@ -25,7 +25,7 @@ use longhaul_store::{Cursor, FileStat};
 use tokio::time::Instant;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::identity::{Compared, WHOLE_BYTES_MAX, Walk, compare};
+use super::file_change::{Compared, WHOLE_BYTES_MAX, Walk, compare};
 use super::shared::Shared;
 use crate::discovery::catalogue::{Entries, Entry, KnownFile};
 use crate::transcript::Transcript;

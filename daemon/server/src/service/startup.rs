@@ -12,7 +12,7 @@ use super::Deps;
 use super::age::AgeClock;
 use super::archive::{ArchiveKeeper, ArchiveShared, EvictionFacts};
 use super::hints::Hints;
-use super::notices::Notices;
+use super::ingest_reports::IngestReports;
 use super::search::{FullText, IndexProgress};
 use crate::archive::Archive;
 use crate::clock::Clock;
@@ -39,13 +39,13 @@ pub(super) fn start(
     let config = deps.config.now();
     let progress = Arc::<IndexProgress>::default();
     let (archive, hints) = (Arc::new(Archive::new(&config.state_dir)), Arc::<Hints>::default());
-    let notices = Notices {
+    let reports = IngestReports {
         events: deps.events.clone(),
         index: Arc::clone(&progress),
         archive: Arc::clone(&hints),
     };
     if let Some(moved_to) = &opened.moved_aside {
-        notices.store_rebuilt(moved_to);
+        reports.store_rebuilt(moved_to);
     }
     // Without this folder, ingestion would watch the folder above it, where every write to the store is an event.
     if let Err(error) = folder::make_synced(own) {
@@ -55,7 +55,7 @@ pub(super) fn start(
     let ingest = Arc::new(Ingest::start(IngestDeps {
         store: store.clone(),
         roots: roots(&config, own),
-        events: Arc::new(notices),
+        events: Arc::new(reports),
         archive: Some(Arc::clone(&archive)),
         now_ms: Arc::new(move || now.now_ms()),
         limits: Limits {

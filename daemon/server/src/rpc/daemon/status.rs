@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use longhaul_core::compaction::account::AgentAccount;
+use longhaul_core::compaction::agent_costs::AgentCosts;
 use longhaul_protocol::PROTOCOL_REVISION;
 use longhaul_protocol::daemon::{
     CompactionsStatus, IngestError, IngestState, IngestStatus, MetricsResult, StatusResult,
@@ -55,7 +55,7 @@ pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
     }
 }
 
-fn compactions(totals: CompactionTotals, agents: Option<AgentAccount>) -> CompactionsStatus {
+fn compactions(totals: CompactionTotals, agents: Option<AgentCosts>) -> CompactionsStatus {
     CompactionsStatus {
         compactions: totals.compactions,
         since: totals.since_ms,
@@ -72,7 +72,7 @@ fn compactions(totals: CompactionTotals, agents: Option<AgentAccount>) -> Compac
 }
 
 /// `None` if the store cannot be read, which other fields report.
-async fn agents(bills: &Bills) -> Option<AgentAccount> {
+async fn agents(bills: &Bills) -> Option<AgentCosts> {
     let account = bills.of_agents().await;
     account
         .inspect_err(|error| tracing::warn!(%error, "cannot read the compactions of agents"))

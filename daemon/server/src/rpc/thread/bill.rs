@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_core::compaction::account::AgentAccount;
+use longhaul_core::compaction::agent_costs::AgentCosts;
 use longhaul_core::fold::{CompactionBill, WorkAfterCompaction};
 use longhaul_protocol::thread::{
     AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost, CostSource, WorkAfter,
@@ -51,7 +51,7 @@ fn agent(cost: bill::AgentCost) -> AgentCost {
         bill::AgentCost::Model(account) => (CostSource::Model, account),
         bill::AgentCost::Unknown => return AgentCost::default(),
     };
-    let AgentAccount { compactions, input_tokens, output_tokens, duration_ms } = account;
+    let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = account;
     AgentCost { source, compactions, input_tokens, output_tokens, duration_ms }
 }
 

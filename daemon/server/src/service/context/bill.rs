@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_core::compaction::account::{AgentAccount, in_force};
+use longhaul_core::compaction::agent_costs::{AgentCosts, in_force};
 use longhaul_core::fold::{CompactionBill, Fold};
 use longhaul_protocol::thread::ResumePrice;
 use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadRow, ThreadTable};
@@ -38,9 +38,9 @@ pub struct BilledRow {
 /// Source of the cost of an agent's own compactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentCost {
-    Thread(AgentAccount),
+    Thread(AgentCosts),
     /// From other threads of the same agent and model.
-    Model(AgentAccount),
+    Model(AgentCosts),
     Unknown,
 }
 
@@ -93,7 +93,7 @@ impl Bills {
         let snapshot = self.snapshots.of(thread_id, None).await?;
         let fold = Arc::clone(&snapshot.fold);
         let rows = self.rows(&snapshot.thread_id, &fold).await?;
-        let agent = match AgentAccount::of(fold.bill().compactions()) {
+        let agent = match AgentCosts::of(fold.bill().compactions()) {
             Some(account) => AgentCost::Thread(account),
             None => self.of_model(&snapshot.thread_id, &fold).await?,
         };
@@ -147,12 +147,12 @@ impl Bills {
 
     /// The cost of the compactions that agents made by themselves, over the newest compacted threads of all
     /// agents. A thread is read again when it was compacted again.
-    pub async fn of_agents(&self) -> Result<Option<AgentAccount>, ServiceError> {
+    pub async fn of_agents(&self) -> Result<Option<AgentCosts>, ServiceError> {
         let mut bills = Vec::new();
         for (thread_id, compactions) in self.threads.compacted(THREADS_READ).await? {
             bills.extend(self.known_bills(thread_id, compactions).await?);
         }
-        Ok(AgentAccount::of(&bills))
+        Ok(AgentCosts::of(&bills))
     }
 
     async fn known_bills(
@@ -197,12 +197,12 @@ impl Bills {
     async fn account(
         &self,
         thread_ids: impl Iterator<Item = String>,
-    ) -> Result<Option<AgentAccount>, ServiceError> {
+    ) -> Result<Option<AgentCosts>, ServiceError> {
         let mut bills = Vec::new();
         for thread_id in thread_ids.take(THREADS_READ as usize) {
             bills.extend(self.bills_of(&thread_id).await?.unwrap_or_default());
         }
-        Ok(AgentAccount::of(&bills))
+        Ok(AgentCosts::of(&bills))
     }
 }
 

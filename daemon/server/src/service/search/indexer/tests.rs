@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::discovery::scan::Root;
 use crate::events::EventHub;
 use crate::ingest::{IngestDeps, Limits};
-use crate::service::notices::Notices;
+use crate::service::ingest_reports::IngestReports;
 use crate::service::search::FullText;
 
 /// The items of the index, and the generation and lines of the file that it and this database have, once it is at rest.
@@ -25,7 +25,11 @@ async fn indexed(
     let ingest = Arc::new(Ingest::start(IngestDeps {
         store,
         roots: Root::of(Source::Codex, &home.join(".codex")),
-        events: Arc::new(Notices { events, index: Arc::clone(&progress), archive: Arc::default() }),
+        events: Arc::new(IngestReports {
+            events,
+            index: Arc::clone(&progress),
+            archive: Arc::default(),
+        }),
         archive: None,
         now_ms: Arc::new(|| 1_000_000),
         limits: Limits::default(),

@@ -4,7 +4,7 @@ use crate::fold::CompactionBill;
 
 /// Cost of the compactions that an agent made by itself: medians of the recorded values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AgentAccount {
+pub struct AgentCosts {
     /// Compactions with any recorded value.
     pub compactions: u64,
     pub input_tokens: Option<u64>,
@@ -12,7 +12,7 @@ pub struct AgentAccount {
     pub duration_ms: Option<u64>,
 }
 
-impl AgentAccount {
+impl AgentCosts {
     /// `None` if no compaction of the agent has a recorded value.
     pub fn of<'a>(bills: impl IntoIterator<Item = &'a CompactionBill>) -> Option<Self> {
         let recorded = |bill: &&CompactionBill| {
@@ -71,14 +71,14 @@ mod tests {
     fn the_agents_account_uses_recorded_values_only() {
         let ours = bill(1, true, None, Some(9));
         let silent = bill(2, false, None, None);
-        assert_eq!(AgentAccount::of([&ours, &silent]), None);
+        assert_eq!(AgentCosts::of([&ours, &silent]), None);
         let own = [
             bill(3, false, Some(90_000), Some(5_000)),
             bill(4, false, None, Some(7_000)),
             bill(5, false, Some(110_000), Some(30_000)),
         ];
-        let account = AgentAccount::of(own.iter().chain([&ours, &silent])).unwrap();
-        let AgentAccount { compactions, input_tokens, output_tokens, duration_ms } = account;
+        let account = AgentCosts::of(own.iter().chain([&ours, &silent])).unwrap();
+        let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = account;
         assert_eq!((compactions, duration_ms), (3, Some(7_000)));
         assert_eq!((input_tokens, output_tokens), (Some(90_000), Some(900)));
     }

@@ -12,13 +12,13 @@ use crate::events::EventHub;
 use crate::ingest::{IngestEvents, IngestWarning, ThreadUpdated};
 
 /// Publishes reports of ingestion to the event hub, and sends hints to the indexer and the archiver.
-pub struct Notices {
+pub struct IngestReports {
     pub(super) events: EventHub,
     pub(super) index: Arc<IndexProgress>,
     pub(super) archive: Arc<Hints>,
 }
 
-impl IngestEvents for Notices {
+impl IngestEvents for IngestReports {
     fn file_stored(&self, path: &str) {
         self.index.hint(path);
         self.archive.hint(path);

@@ -9,7 +9,7 @@ use super::Tier;
 use super::settings::{Mode, Policy, Problem};
 
 /// Settings of the active policy that have no effect: anywhere, in Claude Code, or in the middle of a turn.
-pub fn without_effect(policy: &Policy) -> Vec<Problem> {
+pub fn settings_without_effect(policy: &Policy) -> Vec<Problem> {
     let base = Policy::default();
     let mut problems = Vec::new();
     for (key, needs) in set(policy, &base) {
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn settings_without_effect_are_named_by_mode() {
-        assert_eq!(without_effect(&Policy::default()), []);
-        let auto = without_effect(&all_set(Mode::Auto));
+        assert_eq!(settings_without_effect(&Policy::default()), []);
+        let auto = settings_without_effect(&all_set(Mode::Auto));
         let about = |words: &str| {
             let reported = auto.iter().filter(|problem| problem.reason.contains(words));
             reported.map(|problem| problem.key.as_str()).collect::<Vec<_>>()
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(about("no client"), ["judge", "compaction_model", "compaction_effort"]);
         assert_eq!(auto.len(), 7, "judgments and their failures are carried out everywhere");
         for (mode, count) in [(Mode::Off, 9), (Mode::Tag, 8), (Mode::Suggest, 8)] {
-            let reported = keys(without_effect(&all_set(mode)));
+            let reported = keys(settings_without_effect(&all_set(mode)));
             assert_eq!(reported.len(), count, "{reported:?}");
             assert!(
                 reported.contains(&"asap.judgment".to_owned())
@@ -154,7 +154,7 @@ mod tests {
         let problems_of = |mode, mid_turn| {
             let mut policy = Policy { mode, mid_turn, ..Policy::default() };
             policy.tiers.get_mut(&Tier::Emergency).unwrap().percent_remaining_lt = 5;
-            let problems = without_effect(&policy);
+            let problems = settings_without_effect(&policy);
             problems.into_iter().map(|it| (it.key, it.reason)).collect::<Vec<_>>()
         };
         let of = |key: &str, reason: &str| vec![(key.to_owned(), reason.to_owned())];

@@ -270,7 +270,9 @@ impl<'a> Builder<'a> {
             });
         }
         if let Some(last) = last.filter(|_| !self.is_small()) {
-            last_report::keep(&mut self.candidates[first..], last, self.max_tokens);
+            let is_accepted = pending.is_none() && requests::is_short(self.briefing.active().1);
+            let report = (last, is_accepted);
+            last_report::keep(&mut self.candidates[first..], report, self.max_tokens);
         }
     }
 

@@ -32,7 +32,7 @@ impl<'l> Turn<'l> {
     /// The typed text, if it is only a few words.
     fn short(&self) -> Option<&'_ Line> {
         match self.typed[..] {
-            [one] if one.text.len() <= SHORT_ANSWER_BYTES => Some(one),
+            [one] if is_short(&one.text) => Some(one),
             _ => None,
         }
     }
@@ -169,6 +169,11 @@ impl<'a> Builder<'a> {
         };
         format!("#{}{outcome} ", line.seq)
     }
+}
+
+/// Whether a typed text is only a few words.
+pub(super) fn is_short(typed: &str) -> bool {
+    typed.len() <= SHORT_ANSWER_BYTES
 }
 
 /// The quotations that a short answer refers to. The options of a menu that it did not pick were rejected.

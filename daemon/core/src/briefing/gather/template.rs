@@ -14,6 +14,10 @@ use super::{Builder, CURRENT_STEP, requests};
 const FIRST_STEP: f64 = 0.85;
 const LAST_STEP: f64 = 1.25;
 
+/// A word of the heading above what an agent does to take on a role, and the weight factor of that afterwards.
+const ACTIVATION: &str = "activation";
+const ROLE_TAKEN_ON: f64 = 0.3;
+
 /// Terms that the agent's words share with the step that they are about.
 const TERMS_OF_STEP: usize = 2;
 
@@ -27,6 +31,12 @@ impl Builder<'_> {
         let last = u32::try_from(steps.len()).unwrap_or(u32::MAX).max(2) - 1;
         for (at, step) in (0..).zip(steps) {
             step.weight *= FIRST_STEP + (LAST_STEP - FIRST_STEP) * f64::from(at) / f64::from(last);
+        }
+        // A role was taken on with the first report.
+        if self.briefing.is_role && self.briefing.reports.iter().next().is_some() {
+            let steps = self.candidates[first..].iter_mut();
+            let of_activation = steps.filter(|step| step.heading.contains(ACTIVATION));
+            of_activation.for_each(|step| step.weight *= ROLE_TAKEN_ON);
         }
         self.raise_current_step(first);
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::super::documents::step_in;
+use super::super::documents::{self, step_in};
 use super::super::kinds::EvidenceKind;
 use super::super::terms;
 use super::{Builder, CURRENT_STEP};
@@ -25,6 +25,10 @@ impl Builder<'_> {
     pub(super) fn workflow(&mut self) {
         let first = self.candidates.len();
         self.lines(EvidenceKind::Template, self.briefing.workflow.iter());
+        if self.has_read_another_workflow() {
+            let read = &mut self.candidates[first..];
+            return read.iter_mut().for_each(|quote| quote.weight *= LATER_STEP);
+        }
         let Some(current) = self.step_under_way() else { return };
         let of_step = |heading: &str| step_in(heading).unwrap_or(0);
         let mut read = self.candidates.split_off(first);
@@ -45,6 +49,16 @@ impl Builder<'_> {
             };
         }
         self.candidates.extend(read);
+    }
+
+    /// Whether instructions of another workflow were read since: the steps are those of a part that has ended.
+    fn has_read_another_workflow(&self) -> bool {
+        let briefing = self.briefing;
+        let Some(last) = briefing.workflow.iter().next_back() else { return false };
+        let mut read = briefing.rules.iter().chain(briefing.documents.iter());
+        read.any(|line| {
+            line.seq > last.seq && line.group != last.group && documents::is_workflow(&line.group)
+        })
     }
 
     /// The number of the step that the agent and the person spoke of last.

@@ -116,6 +116,22 @@ fn the_last_report_is_shown_after_the_answer_and_the_end_of_a_long_one_if_it_off
 }
 
 #[test]
+fn a_report_that_was_accepted_has_more_room() {
+    let long: String = (0..200).map(|n| format!("- part {n} of the lexer reads it.\n")).collect();
+    let fixed = |answer: &str| {
+        let mut briefing = thread();
+        briefing.begin_turn(20, "Propose the parts of the lexer.", None);
+        briefing.hold_words(21, &long);
+        briefing.begin_turn(22, answer, None);
+        let host = HostFacts::default();
+        let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+        let of_report = quotes.iter().filter(|it| it.kind == kinds::EvidenceKind::Report);
+        of_report.filter(|it| it.is_fixed).count()
+    };
+    assert!(fixed("yes, do it") > fixed("Both of them follow the first document only.") * 2 - 5);
+}
+
+#[test]
 fn an_answer_to_a_question_that_was_not_meant_is_weak() {
     let long = "I meant the lexer of the other grammar. ".repeat(9);
     for (typed, edited, is_weak) in [

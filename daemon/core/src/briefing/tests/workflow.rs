@@ -67,3 +67,19 @@ fn ticked_items_of_a_document_are_left_out() {
     let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(text.contains("\n[ ] Write the parser") && !text.contains("- [x]"), "{text}");
 }
+
+#[test]
+fn the_steps_of_a_workflow_weigh_little_once_another_one_is_read() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Review the story.", None);
+    briefing.record_read(2, "_flow/workflows/review/instructions.xml", REVIEW);
+    let weight = |briefing: &Briefing| {
+        let host = HostFacts::default();
+        let (quotes, _) = gather::gather(briefing, &host, 4_000);
+        quotes.iter().find(|it| it.text.contains("Set its status")).unwrap().weight
+    };
+    let before = weight(&briefing);
+    let next = "# Step 5\n\nALWAYS read the whole plan before any change of it.\n";
+    briefing.record_read(3, "_flow/workflows/plan/steps/step-05-plan.md", next);
+    assert!(weight(&briefing) < before / 2.0);
+}

@@ -9,7 +9,7 @@ use super::placeholders::is_template;
 use crate::phrases::Phrases;
 
 pub(super) use dated::lower_older_entries;
-pub(super) use passages::{CODE_LINES, passages};
+pub(super) use passages::{CODE_LINES, FRONT_MATTER, passages};
 pub(super) use steps::{has_steps, step_in};
 pub(super) use worth::is_ticked;
 
@@ -38,11 +38,14 @@ pub(super) fn is_workflow(path: &str) -> bool {
     (is_named || is_step(path)) && ends_with(path, &[".md", ".xml"]) && is_below()
 }
 
-/// Whether a file is a step of several: `step-04-review.md`.
+/// Whether a file is a step of several: `step-04-review.md`, `step-v-04-review.md`.
 pub(super) fn is_step(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let rest = name.strip_prefix("step").unwrap_or_default();
-    rest.trim_start_matches(['-', '_']).starts_with(|c: char| c.is_ascii_digit())
+    let mut words = rest.split(['-', '_', '.']).filter(|word| !word.is_empty());
+    let number =
+        words.find(|word| word.len() > 1 || word.bytes().all(|byte| byte.is_ascii_digit()));
+    number.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Folders that hold an agent's skills and manuals.

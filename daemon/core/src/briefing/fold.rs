@@ -2,7 +2,7 @@
 
 use super::agents::{LAUNCHED, TO_AGENTS, is_for_agent, starts_agent};
 use super::collect::{Briefing, CommandRun, IN, RunningCall, written_to};
-use super::documents;
+use super::documents::{self, FRONT_MATTER};
 use super::file_edit::{FileEdit, parted};
 use super::inline_program;
 use crate::bounded::push_bounded;
@@ -277,6 +277,8 @@ impl Briefing {
         }
         for path in named {
             self.effects.outdate(&path);
+            // It is what a program sets.
+            self.added.retain_in(&path, |line| line.heading != FRONT_MATTER);
             self.tasks.outdate(seq, &path);
         }
         for FileUse { command, used, path } in &script.uses {

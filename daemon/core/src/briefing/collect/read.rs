@@ -32,8 +32,11 @@ impl Briefing {
         let is_workflow = documents::is_workflow(path);
         let (turn, rules) = (self.turn, &mut self.rules);
         if documents::is_step(path) && is_workflow {
-            // The rules of a finished step no longer hold.
-            rules.retain(|rule| rule.group == path || !documents::is_step(&rule.group));
+            // A step is finished once another one is read.
+            let is_step = |path: &str| documents::is_step(path) && documents::is_workflow(path);
+            let holds = |line: &Line| line.group == path || !is_step(&line.group);
+            rules.retain(holds);
+            self.documents.retain(holds);
         }
         let line = |heading: &str, text: String, strength: u16, spot: Spot| {
             let heading = lines::below_section("", heading);

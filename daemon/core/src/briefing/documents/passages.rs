@@ -9,7 +9,7 @@ use super::super::lines::{self, without_number};
 use super::super::openapi;
 use super::super::spot::{Shape, Spot};
 use super::steps::step_in;
-use super::worth::{is_command, is_requirement, is_setting, strength};
+use super::worth::{NEXT_STEP, is_command, is_requirement, is_setting, strength};
 use super::{ends_with, is_instructions, is_prose};
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
@@ -30,6 +30,9 @@ const LINES_MAX: usize = 400;
 /// Shorter lines mean little alone, except for the settings in the first lines of a document.
 const LINE_BYTES_MIN: usize = 16;
 const HEAD_LINES: usize = 16;
+
+/// The heading of a front matter.
+pub(in crate::briefing) const FRONT_MATTER: &str = "front matter";
 
 /// Maximum bytes of the front matter to quote, as one line.
 const FRONT_BYTES: usize = 220;
@@ -162,7 +165,7 @@ struct DocumentReader<'v, 't> {
 
 impl<'t> DocumentReader<'_, 't> {
     fn front_matter(&mut self, front: String) {
-        self.section.title = "front matter".to_owned();
+        self.section.title = FRONT_MATTER.to_owned();
         self.paragraph = front;
         self.end(None);
         self.section = Above { title: String::new(), from: self.at };
@@ -456,12 +459,15 @@ fn front_matter(text: &str) -> (String, usize) {
     if lines.next() != Some("---") {
         return (String::new(), 0);
     }
-    let (mut front, mut count) = (String::new(), 1);
-    for line in lines {
-        count += 1;
-        if line == "---" {
-            break;
-        }
+    let mut keys: Vec<&str> = Vec::new();
+    for line in lines.take_while(|line| *line != "---") {
+        keys.push(line);
+    }
+    let count = keys.len() + 2;
+    // What comes next is needed most.
+    keys.sort_by_key(|line| !line.starts_with(NEXT_STEP));
+    let mut front = String::new();
+    for line in keys {
         if front.len() < FRONT_BYTES {
             front.push_str(if front.is_empty() { "" } else { "; " });
             front.push_str(line);

@@ -206,3 +206,28 @@ fn a_part_of_instructions_is_named_by_its_purpose_or_its_condition() {
     ];
     assert_eq!(seen, expected);
 }
+
+#[test]
+fn what_a_check_came_to_and_the_next_step_are_strong() {
+    let step = "---\nname: 'step-05-checks'\ntask: 'Check it'\nnextStepFile: './step-06-report.md'\n---\n\n# Step 5\n\n**Severity Assessment:** Pass\n\n**Sections Looked At:** 6 of 6\n";
+    let mut seen = Vec::new();
+    passages("_flow/workflows/plan/steps/step-05.md", step, |p| {
+        seen.push((p.strength, p.text.to_owned()));
+    });
+    let strength = |words: &str| seen.iter().find(|(_, text)| text.starts_with(words)).unwrap().0;
+    assert!(strength("nextStepFile: './step-06-report.md'; name:") > 150, "{seen:?}");
+    assert!(strength("**Severity Assessment") > strength("**Sections Looked At"), "{seen:?}");
+}
+
+#[test]
+fn a_step_of_several_is_known_by_its_name() {
+    for (path, expected) in [
+        ("steps/step-04-review.md", true),
+        ("steps-v/step-v-05-measure.md", true),
+        ("steps/step_3.md", true),
+        ("docs/step-by-step.md", false),
+        ("docs/stepping.md", false),
+    ] {
+        assert_eq!(is_step(path), expected, "{path}");
+    }
+}

@@ -3,12 +3,16 @@
 use super::super::lines;
 use super::super::marks::{self, decides};
 use super::super::placeholders::is_placeholder;
+use crate::phrases::Phrases;
 
 /// In a longer line the version is not the main point.
 const VERSION_LINE_BYTES: usize = 160;
 
 /// Maximum words of a setting's key.
 const KEY_WORDS: usize = 3;
+
+/// The key of the next step's file in the front matter of a step.
+pub(super) const NEXT_STEP: &str = "nextStep";
 
 /// A longer line says more than that a section is empty.
 const EMPTY_BYTES: usize = 160;
@@ -20,6 +24,8 @@ pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if line.ends_with(['{', '[']) => 10,
         () if is_placeholder(line) => 10,
         () if decides(line) => 190,
+        () if names_next_step(line) => 170,
+        () if gives_verdict(line) => 150,
         () if line.len() < EMPTY_BYTES && marks::EMPTY.is_in(line) => 20,
         () if decides(heading) => 180,
         () if marks::REASONS.is_in(line) || has_version(line) => 140,
@@ -45,8 +51,37 @@ fn has_version(line: &str) -> bool {
 
 /// Whether a line is an entry: `**Storage**: SQLite`.
 fn is_entry(line: &str) -> bool {
-    let key = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
-    key.is_some_and(|(key, value)| key.ends_with(':') || value.starts_with(':'))
+    key_of(line).is_some()
+}
+
+/// The key of an entry.
+fn key_of(line: &str) -> Option<&str> {
+    let (key, value) = line.strip_prefix("**")?.split_once("**")?;
+    (key.ends_with(':') || value.starts_with(':')).then_some(key)
+}
+
+/// What a report on a check comes to.
+static VERDICTS: Phrases = Phrases::new(&[
+    "verdict",
+    "severity",
+    "result",
+    "overall",
+    "conclusion",
+    "classification",
+    "assessment",
+    "outcome",
+    "total",
+    "score",
+]);
+
+/// Whether an entry says what a check came to: `**Severity:** Pass`.
+fn gives_verdict(line: &str) -> bool {
+    key_of(line).is_some_and(|key| VERDICTS.is_in(&key.to_lowercase()))
+}
+
+/// Whether the front matter of a workflow's step begins with the file of the next one.
+fn names_next_step(line: &str) -> bool {
+    line.starts_with(NEXT_STEP)
 }
 
 /// Whether a line begins with the id of a requirement: `NFR6: …`, `AC-2. …`.

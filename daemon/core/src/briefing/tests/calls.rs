@@ -180,3 +180,27 @@ fn a_build_that_has_not_ended_counts_as_seen() {
     let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("seen: builds; not seen: tests, lints"), "{text}");
 }
+
+#[test]
+fn of_a_program_that_writes_the_files_it_names_are_told() {
+    let mut briefing = thread();
+    edits(
+        &mut briefing,
+        12,
+        "plan.md",
+        "---\nsteps: [1]\nstate: begun\n---\nThe plan has parts.\n",
+        "",
+    );
+    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
+    assert!(rendered(&briefing).contains("steps: [1]"), "{}", rendered(&briefing));
+    for (seq, path) in [(20, "plan.md"), (21, "out/board.svg")] {
+        let script = format!("python3 - <<'E'\nopen('{path}', 'w').write(text)\nE");
+        briefing.step(None, At { seq, ms: 0 }, &Step::Called(command(&script)));
+    }
+    let text = rendered(&briefing);
+    assert!(!text.contains("steps: [1]"), "the program may have set another\n{text}");
+    assert!(
+        text.contains("(those that scripts wrote not among them: their code names out/board.svg)"),
+        "{text}"
+    );
+}

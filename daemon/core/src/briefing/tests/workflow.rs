@@ -83,3 +83,17 @@ fn the_steps_of_a_workflow_weigh_little_once_another_one_is_read() {
     briefing.record_read(3, "_flow/workflows/plan/steps/step-05-plan.md", next);
     assert!(weight(&briefing) < before / 2.0);
 }
+
+#[test]
+fn only_the_step_that_was_read_last_is_quoted() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Validate it.", None);
+    for number in 1..=2 {
+        let path = format!("_flow/workflows/plan/steps/step-0{number}-check.md");
+        let step =
+            format!("# Step {number}\n\n**Purpose:** part {number} of the plan is checked.\n");
+        briefing.record_read(2, &path, &step);
+    }
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("part 2 of the plan") && !text.contains("part 1 of the plan"), "{text}");
+}

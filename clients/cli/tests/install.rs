@@ -19,7 +19,7 @@ const HOOKS: &str = r#"{
   "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "beep" }] }] }
 }
 "#;
-const SETTINGS: &str = r#"{
+pub(crate) const SETTINGS: &str = r#"{
   "theme": "dark",
   // not JSON, and yet there
   "permissions": {"allow": ["Bash(ls:*)"], "deny": []}

@@ -14,6 +14,7 @@ use crate::session::{Page, Session};
 use crate::style::Style;
 
 mod agent_hooks;
+mod bridge;
 mod change;
 mod claude;
 mod claude_plugin;

@@ -9,14 +9,12 @@ use jsonc_parser::cst::CstObject;
 use jsonc_parser::json;
 
 use super::agent_hooks::{self, Hooks, set_string, string};
+use super::bridge::{self, SERVER};
 use super::change::Change;
 use super::error::missing;
 use super::plan::{Direction, Plan};
 use super::{claude_plugin, json_file, place};
 use crate::failure::Failure;
-
-pub(super) const SERVER: &str = "longhaul";
-const BRIDGE: &str = "longhaul-mcp";
 
 pub(super) fn plan(
     direction: Direction,
@@ -36,10 +34,11 @@ pub(super) fn plan(
         Direction::Install => {
             let hooks = Hooks::new(&place::longhaul()?, socket, "claude");
             plan.change(edited(settings, |root| hooks.put(root))?);
-            match place::beside(BRIDGE) {
-                Some(bridge) => plan.change(edited(state, |root| put_server(root, &bridge, socket))?),
+            match place::beside(bridge::PROGRAM) {
+                Some(program) => plan.change(edited(state, |root| put_server(root, &program, socket))?),
                 None => plan.notes.push(format!(
-                    "note: {BRIDGE} is neither next to this program nor on the PATH; its tools are not installed"
+                    "note: {} is neither next to this program nor on the PATH; its tools are not installed",
+                    bridge::PROGRAM
                 )),
             }
             claude_plugin::install(&mut plan, &folder, (socket, excerpts))?;
@@ -81,18 +80,21 @@ fn edited(
     })
 }
 
-fn put_server(root: &CstObject, bridge: &Path, socket: Option<&Path>) -> Result<(), String> {
+fn put_server(root: &CstObject, program: &Path, socket: Option<&Path>) -> Result<(), String> {
     let servers = root.object_value_or_create("mcpServers");
     let servers = servers.ok_or("`mcpServers` is not an object")?;
-    let bridge = bridge.to_string_lossy();
+    let program = program.to_string_lossy();
     let socket = socket.map(|path| path.to_string_lossy().into_owned());
     match servers.object_value(SERVER) {
-        Some(server) => set_string(&server, "command", &bridge),
+        Some(server) => {
+            bridge::check(string(&server, "command").as_deref(), server.get("url").is_some())?;
+            set_string(&server, "command", &program);
+        }
         None => {
             let arguments: Vec<String> =
                 socket.into_iter().flat_map(|path| ["--socket".to_owned(), path]).collect();
             let server =
-                json!({ "type": "stdio", "command": (bridge.as_ref()), "args": arguments });
+                json!({ "type": "stdio", "command": (program.as_ref()), "args": arguments });
             servers.append(SERVER, server);
         }
     }
@@ -103,7 +105,7 @@ fn remove_server(root: &CstObject) {
     let Some(servers) = root.object_value("mcpServers") else { return };
     let Some(property) = servers.get(SERVER) else { return };
     let command = property.object_value().and_then(|server| string(&server, "command"));
-    if command.is_some_and(|command| command.ends_with(BRIDGE)) {
+    if command.is_some_and(|command| bridge::is_ours(&command)) {
         property.remove();
         if servers.properties().is_empty()
             && let Some(servers) = root.get("mcpServers")

@@ -12,7 +12,7 @@ use toml_edit::{DocumentMut, Item};
 
 pub(in crate::commands) use super::claude_plugin::{Installation, PluginSetup, VERSION_MIN};
 pub(in crate::commands) use super::trust::Trust;
-use super::{agent_hooks, claude, claude_plugin, codex, codex_gateway, hook_call, place, trust};
+use super::{agent_hooks, bridge, claude, claude_plugin, codex_gateway, hook_call, place, trust};
 
 /// An agent that has run on this machine.
 pub(in crate::commands) struct AgentSetup {
@@ -78,7 +78,7 @@ fn codex() -> Option<AgentSetup> {
         feature.and_then(Item::as_bool) == Some(false)
     };
     let switched_off = is_off("hooks").then_some("features.hooks = false in its config.toml");
-    let server = config.get("mcp_servers").and_then(|servers| servers.get(codex::SERVER));
+    let server = config.get("mcp_servers").and_then(|servers| servers.get(bridge::SERVER));
     let server = server.and_then(Item::as_table_like).and_then(|server| {
         let program = server.get("command").and_then(Item::as_str)?.into();
         let is_enabled = server.get("enabled").and_then(Item::as_bool) != Some(false);
@@ -109,7 +109,7 @@ fn claude() -> Option<AgentSetup> {
     let is_off = settings["disableAllHooks"] == true;
     let switched_off = is_off.then_some("disableAllHooks in its settings.json");
     let state = claude::state_file().map(|file| json(&file)).unwrap_or_default();
-    let command = state["mcpServers"][claude::SERVER]["command"].as_str();
+    let command = state["mcpServers"][bridge::SERVER]["command"].as_str();
     let server = command.map(|command| Server { program: command.into(), is_enabled: true });
     let seat = Seat::Plugin(claude_plugin::setup(&folder));
     Some(AgentSetup { name: "claude", hooks, missing, switched_off, server, seat })

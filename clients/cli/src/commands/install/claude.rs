@@ -13,13 +13,13 @@ use super::bridge::{self, SERVER};
 use super::change::Change;
 use super::error::missing;
 use super::plan::{Direction, Plan};
-use super::{claude_plugin, json_file, place};
+use super::{claude_plugin, json_file, place, setup};
 use crate::failure::Failure;
 
 pub(super) fn plan(
     direction: Direction,
     socket: Option<&Path>,
-    excerpts: bool,
+    excerpts: Option<bool>,
 ) -> Result<Plan, Failure> {
     let folder = place::named_or_home("CLAUDE_CONFIG_DIR", ".claude")?;
     if !folder.is_dir() {
@@ -29,6 +29,9 @@ pub(super) fn plan(
         return Err(missing("Claude Code", &hint));
     }
     let (settings, state) = (folder.join("settings.json"), state_file()?);
+    let present = || setup::socket(&setup::json(&settings));
+    let socket = socket.map(Path::to_owned).or_else(present);
+    let socket = socket.as_deref();
     let mut plan = Plan::new(direction);
     match direction {
         Direction::Install => {
@@ -84,21 +87,35 @@ fn put_server(root: &CstObject, program: &Path, socket: Option<&Path>) -> Result
     let servers = root.object_value_or_create("mcpServers");
     let servers = servers.ok_or("`mcpServers` is not an object")?;
     let program = program.to_string_lossy();
-    let socket = socket.map(|path| path.to_string_lossy().into_owned());
     match servers.object_value(SERVER) {
         Some(server) => {
             bridge::check(string(&server, "command").as_deref(), server.get("url").is_some())?;
             set_string(&server, "command", &program);
+            if let Some(socket) = socket {
+                set_socket(&server, socket);
+            }
         }
         None => {
-            let arguments: Vec<String> =
-                socket.into_iter().flat_map(|path| ["--socket".to_owned(), path]).collect();
+            let arguments = socket.map_or(Vec::new(), |path| bridge::with_socket(Vec::new(), path));
             let server =
                 json!({ "type": "stdio", "command": (program.as_ref()), "args": arguments });
             servers.append(SERVER, server);
         }
     }
     Ok(())
+}
+
+/// Sets the socket of our server; leaves an equal one untouched.
+fn set_socket(server: &CstObject, socket: &Path) {
+    let present = server.array_value("args").map(|words| words.elements()).unwrap_or_default();
+    let words = present.iter().filter_map(|word| word.as_string_lit()?.decoded_value().ok());
+    let present: Vec<String> = words.collect();
+    let arguments = bridge::with_socket(present.clone(), socket);
+    match server.get("args") {
+        Some(_) if arguments == present => {}
+        Some(property) => property.set_value(json!(arguments)),
+        None => drop(server.append("args", json!(arguments))),
+    }
 }
 
 fn remove_server(root: &CstObject) {

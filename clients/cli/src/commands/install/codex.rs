@@ -10,7 +10,7 @@ use super::change::Change;
 use super::codex_gateway::{self, GatewayPlan};
 use super::error::{missing, unreadable};
 use super::plan::{Direction, Plan};
-use super::{json_file, place};
+use super::{json_file, place, setup};
 use crate::failure::Failure;
 
 /// Codex passes few variables to a server (seen in 0.169.0: HOME, PATH, LANG …). Without these the bridge would look
@@ -31,6 +31,8 @@ const VARIABLES: [&str; 9] = [
 pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
     let mut plan = Plan::new(direction);
     let home = home()?;
+    let socket = socket_for(&home, socket);
+    let socket = socket.as_deref();
     match direction {
         Direction::Install => install(&mut plan, &home, socket, None)?,
         Direction::Uninstall => uninstall(&mut plan, &home)?,
@@ -46,6 +48,8 @@ pub(super) fn gateway_plan(
 ) -> Result<Plan, Failure> {
     let mut plan = Plan::new(direction);
     let home = home()?;
+    let socket = socket_for(&home, socket);
+    let socket = socket.as_deref();
     match direction {
         Direction::Install => {
             let mut gateway = GatewayPlan::new(port)?;
@@ -61,6 +65,12 @@ pub(super) fn gateway_plan(
         }
     }
     Ok(plan)
+}
+
+/// The given socket, or that of an earlier install.
+fn socket_for(home: &Path, given: Option<&Path>) -> Option<PathBuf> {
+    let present = || setup::socket(&setup::json(&home.join("hooks.json")));
+    given.map(Path::to_owned).or_else(present)
 }
 
 fn home() -> Result<PathBuf, Failure> {
@@ -177,7 +187,9 @@ fn put_server(
         set(server.entry("env_vars").or_insert(Item::None), variables.into());
     }
     if let Some(socket) = socket {
-        let arguments = ["--socket".into(), socket.to_string_lossy().into_owned()];
+        let present = server.get("args").and_then(Item::as_array).into_iter().flatten();
+        let present = present.filter_map(|word| word.as_str().map(str::to_owned)).collect();
+        let arguments = bridge::with_socket(present, socket);
         let arguments: toml_edit::Array = arguments.into_iter().collect();
         set(server.entry("args").or_insert(Item::None), arguments.into());
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HookCall {
     pub(super) program: PathBuf,
+    /// The socket it names.
+    pub(super) socket: Option<PathBuf>,
     /// From the program to the last argument that we write.
     span: Range<usize>,
     /// What to remove with it; `None` if the shell needs a command in its place.
@@ -42,6 +44,7 @@ pub(super) fn find(command: &str) -> Option<HookCall> {
         let part_end = part_end.map_or(tokens.len(), |length| at + length);
         return Some(HookCall {
             program: PathBuf::from(&token.text),
+            socket: (tokens[at + 1].text == "--socket").then(|| (&tokens[at + 2].text).into()),
             span: token.span.start..tokens[end].span.end,
             removal: removal(&tokens, part_begin..part_end, command.len()),
         });
@@ -156,6 +159,8 @@ mod tests {
         ] {
             assert_eq!(find(command).map(|call| call.program), Some(program.into()), "{command}");
         }
+        let call = find("pre; '/my dir/longhaul' --socket '/a b' hook Stop").unwrap();
+        assert_eq!(call.socket, Some("/a b".into()));
         for command in [
             "/usr/bin/notlonghaul hook Stop",
             "echo longhaul",

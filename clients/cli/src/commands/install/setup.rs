@@ -1,4 +1,4 @@
-//! Reads our entries in agents' settings, for `longhaul doctor`.
+//! Reads our entries in agents' settings, for `longhaul doctor` and for another install.
 //!
 //! Unreadable settings count as having none of our entries: the agent itself reports what is wrong with them.
 
@@ -131,6 +131,15 @@ fn hooks(
         }
     }
     (found, missing)
+}
+
+/// The socket that our hooks name.
+pub(super) fn socket(settings: &Value) -> Option<PathBuf> {
+    let mut calls = agent_hooks::EVENTS.iter().filter_map(|event| {
+        let (_, _, command) = ours(&settings["hooks"][event])?;
+        hook_call::find(command)
+    });
+    calls.find_map(|call| call.socket)
 }
 
 /// Our first hook in a list of groups: indexes of group and handler, and the command.

@@ -21,6 +21,7 @@ mod claude_plugin;
 mod claude_plugin_files;
 mod codex;
 mod codex_gateway;
+mod codex_provider;
 mod error;
 mod gateway_threads;
 mod hook_call;

@@ -58,9 +58,12 @@ pub(super) fn gateway_plan(
         }
         Direction::Uninstall => {
             let config_path = home.join("config.toml");
+            let mut warnings = Vec::new();
             plan.change(Change::edit(config_path.clone(), |text| {
-                text.map(|text| codex_gateway::remove(&config_path, text)).transpose()
+                text.map(|text| codex_gateway::remove(&config_path, text, &mut warnings))
+                    .transpose()
             })?);
+            plan.warnings.extend(warnings);
             codex_gateway::finish_removal(&mut plan, &home)?;
         }
     }
@@ -130,10 +133,12 @@ fn install(
 fn uninstall(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
     let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
     plan.change(Change::edit(hooks_path.clone(), |text| remove_hooks(&hooks_path, text))?);
+    let mut warnings = Vec::new();
     plan.change(Change::edit(config_path.clone(), |text| {
         let text = remove_server(&config_path, text)?;
-        text.map(|text| codex_gateway::remove(&config_path, &text)).transpose()
+        text.map(|text| codex_gateway::remove(&config_path, &text, &mut warnings)).transpose()
     })?);
+    plan.warnings.extend(warnings);
     if !plan.is_empty() {
         plan.notes.push(
             "Codex may ask you to approve hooks that were listed after ours again (/hooks).".into(),

@@ -12,7 +12,10 @@ use toml_edit::{DocumentMut, Item};
 
 pub(in crate::commands) use super::claude_plugin::{Installation, PluginSetup, VERSION_MIN};
 pub(in crate::commands) use super::trust::Trust;
-use super::{agent_hooks, bridge, claude, claude_plugin, codex_gateway, hook_call, place, trust};
+use super::{
+    agent_hooks, bridge, claude, claude_plugin, codex_gateway, codex_provider, hook_call, place,
+    trust,
+};
 
 /// An agent that has run on this machine.
 pub(in crate::commands) struct AgentSetup {
@@ -30,8 +33,15 @@ pub(in crate::commands) struct AgentSetup {
 /// What can answer an agent's compactions.
 pub(in crate::commands) enum Seat {
     Plugin(PluginSetup),
-    /// `None` without a gateway.
-    Gateway(Option<GatewaySetup>),
+    Gateway(GatewaySeat),
+}
+
+/// Codex's gateway.
+pub(in crate::commands) enum GatewaySeat {
+    Absent,
+    /// Codex's settings redirect these providers to a gateway without settings.
+    Lost(Vec<String>),
+    Installed(GatewaySetup),
 }
 
 pub(in crate::commands) struct GatewaySetup {
@@ -84,11 +94,15 @@ fn codex() -> Option<AgentSetup> {
         let is_enabled = server.get("enabled").and_then(Item::as_bool) != Some(false);
         Some(Server { program, is_enabled })
     });
-    let gateway = GatewaySettings::in_force().map(|settings| {
-        let in_use = codex_gateway::routes_in_use(&config, &settings);
-        GatewaySetup { settings, in_use }
+    let redirected = || codex_provider::redirected(&config);
+    let seat = Seat::Gateway(match GatewaySettings::in_force() {
+        Some(settings) => {
+            let in_use = codex_gateway::routes_in_use(&config, &settings);
+            GatewaySeat::Installed(GatewaySetup { settings, in_use })
+        }
+        None if redirected().is_empty() => GatewaySeat::Absent,
+        None => GatewaySeat::Lost(redirected()),
     });
-    let seat = Seat::Gateway(gateway);
     Some(AgentSetup { name: "codex", hooks, missing, switched_off, server, seat })
 }
 

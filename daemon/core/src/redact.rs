@@ -71,7 +71,7 @@ pub const MARKER: &str = "[REDACTED_SECRET]";
 
 /// Version of the rules. Raise it when text that was redacted before would lose more now: an archive is redacted again.
 /// What else keeps redacted text has versions of its own: `Fold::VERSION`, the search index, memory's extraction.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Maximum passes over one text. Ordinary text needs two; the bound is for hostile text.
 const PASSES_MAX: u32 = 6;

@@ -35,6 +35,7 @@ CREATE TABLE transcript (
     text_bytes    INTEGER NOT NULL,
     checked_bytes INTEGER NOT NULL,
     checked_chain BLOB    NOT NULL,
+    -- 0 if not, else one more than the version of the rules that redacted it.
     redacted      INTEGER NOT NULL,
     updated_ms    INTEGER NOT NULL,
     lived_ms      INTEGER NOT NULL,

@@ -99,6 +99,44 @@ fn uninstalling_codex_also_removes_the_gateway() {
     assert_eq!(home.text(".codex/config.toml"), before);
 }
 
+/// The settings are in the state folder, which people remove.
+#[test]
+fn provider_is_found_again_after_the_gateways_settings_were_lost() {
+    let corp = "\n[model_providers.corp]\nname = \"Corp\"\nbase_url = \"https://llm.example/v1\"\n";
+    let before = format!("model_provider = \"corp\"\n{CONFIG}{corp}");
+    let backup = ".codex/config.toml.longhaul-backup";
+    let lost = || {
+        let home = Home::with_units();
+        home.put(".codex/config.toml", &before);
+        done(&home.run(&["install", "codex", "--gateway"]));
+        fs::remove_file(home.path(SETTINGS)).unwrap();
+        home
+    };
+    let home = lost();
+    let (state, detail) = home.checked();
+    assert!(state == "fail" && detail.contains("sends corp to a gateway"), "{detail}");
+    let again = home.run(&["install", "codex", "--gateway"]);
+    assert!(done(&again).contains("from a backup: https://llm.example/v1"), "{again:?}");
+    let upstream = home.settings().routes.get("corp").unwrap().upstream.clone();
+    assert_eq!(upstream.as_deref(), Some("https://llm.example/v1"));
+    done(&home.run(&["uninstall", "codex"]));
+    assert_eq!(home.text(".codex/config.toml"), before);
+
+    let home = lost();
+    done(&home.run(&["uninstall", "codex"]));
+    assert_eq!(home.text(".codex/config.toml"), before);
+
+    let home = lost();
+    fs::remove_file(home.path(backup)).unwrap();
+    let refused = home.run(&["install", "codex", "--gateway"]);
+    assert!(
+        refused.code == 78 && refused.stderr.contains("has the address of corp"),
+        "{refused:?}"
+    );
+    let removed = home.run(&["uninstall", "codex", "--gateway"]);
+    assert!(done(&removed).contains("has the address of corp"), "{removed:?}");
+}
+
 #[test]
 fn failed_gateway_start_leaves_codex_unchanged() {
     let home = Home::with_units();

@@ -19,7 +19,7 @@ const HOOKS: &str = r#"{
   "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "beep" }] }] }
 }
 "#;
-const SETTINGS: &str = r#"{
+pub(crate) const SETTINGS: &str = r#"{
   "theme": "dark",
   // not JSON, and yet there
   "permissions": {"allow": ["Bash(ls:*)"], "deny": []}
@@ -394,6 +394,10 @@ fn claude_code_gets_the_plugin_from_its_minimum_version() {
     assert!(done(&excerpts).contains("excerpts: boolean = true"), "{excerpts:?}");
     assert_eq!(route(&home).0, "ok", "it is still this version's plugin");
     assert_eq!(home.run(&["install", "codex", "--excerpts"]).code, 64);
+    let again = home.run(&["install", "claude"]);
+    assert!(done(&again).starts_with("nothing to change"), "socket and excerpts stay: {again:?}");
+    let without = home.run(&["install", "claude", "--no-excerpts"]);
+    assert!(done(&without).contains("excerpts: boolean = false"), "{without:?}");
 
     // Files that Claude Code added to it are removed, too.
     home.put(".claude/skills/longhaul/.claude-plugin/types/claude-code/index.d.ts", "theirs");

@@ -13,6 +13,7 @@ mod help;
 mod hook;
 mod hostile;
 mod install;
+mod install_again;
 mod print;
 mod rescue;
 mod tail;

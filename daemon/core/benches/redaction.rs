@@ -65,9 +65,12 @@ fn read_strings(value: Value, texts: &mut Vec<String>) {
         Value::String(text) => texts.push(text),
         Value::Array(items) => items.into_iter().for_each(|item| read_strings(item, texts)),
         Value::Object(fields) => {
-            let opaque = ["encrypted_content", "image_url", "result"];
-            let read = fields.into_iter().filter(|(name, _)| !opaque.contains(&name.as_str()));
-            read.for_each(|(_, value)| read_strings(value, texts));
+            // Roughly what `redact_value` takes for images and encrypted payloads.
+            let is_opaque = |value: &Value| {
+                value.as_str().is_some_and(|text| text.len() >= 512 && !text.contains([' ', '\n']))
+            };
+            let read = fields.into_values().filter(|value| !is_opaque(value));
+            read.for_each(|value| read_strings(value, texts));
         }
         _ => {}
     }

@@ -11,6 +11,8 @@
 //! reads a bounded number of bytes before it rejects and consumes those it accepts, so the cost is linear, even
 //! for hostile text.
 //!
+//! In JSON (`json`), images and encrypted payloads are recognized by their shape and kept (`opaque`).
+//!
 //! Rules read the text as a person sees it (`view`): without colors, and with `\n`, `\t` and `\u003d` unescaped,
 //! even if escaped several times. Lines that a terminal may have wrapped are read a second time, joined (`wrap`).
 //! Secrets found there are replaced in the original text.
@@ -43,6 +45,7 @@ mod json;
 mod keywords;
 mod list;
 mod name;
+mod opaque;
 mod pair;
 mod passphrase;
 mod pem;
@@ -65,6 +68,10 @@ pub use json::redact_value;
 
 /// Replaces each secret.
 pub const MARKER: &str = "[REDACTED_SECRET]";
+
+/// Version of the rules. Raise it when text that was redacted before would lose more now: an archive is redacted again.
+/// What else keeps redacted text has versions of its own: `Fold::VERSION`, the search index, memory's extraction.
+pub const VERSION: u32 = 2;
 
 /// Maximum passes over one text. Ordinary text needs two; the bound is for hostile text.
 const PASSES_MAX: u32 = 6;

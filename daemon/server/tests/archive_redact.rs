@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use longhaul_protocol::archive::{ArchiveList, ArchiveListParams, Restore, RestoreParams};
 use rustix::process::Signal;
+use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::archive::{OTHER, THREAD, archived, long, noticed, packs, says, verify};
+use crate::archive::{OTHER, THREAD, archived, folder, long, noticed, packs, says, verify};
 use crate::archive_damage::remove;
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, Process, eventually};
@@ -133,4 +134,52 @@ async fn redaction_that_is_killed_continues_at_the_next_start() {
     for (id, path, before) in &threads {
         assert_redacted(&restored(&mut client, id, path).await, before);
     }
+}
+
+/// An index as an older daemon left it: it says of a text with a secret that its rules redacted it.
+async fn redact_by_older_rules(home: &Path) {
+    let index = folder(home).join("index.db");
+    fs::remove_file(index.with_extension("db.seal")).unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&index);
+    let mut writing = options.connect().await.unwrap();
+    for sql in ["UPDATE transcript SET redacted = 1", "INSERT INTO all_redacted (one) VALUES (1)"] {
+        sqlx::query(sql).execute(&mut writing).await.unwrap();
+    }
+    writing.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_older_rules_redacted_is_redacted_again_once() {
+    let home = tempfile::tempdir().unwrap();
+    let mut there = with_secret(THREAD, "turbine", 1);
+    let path = there.write(home.path());
+    let gone = with_secret(OTHER, "compressor", 2).write(home.path());
+    let before = fs::read_to_string(&gone).unwrap();
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    archived(&mut client).await;
+    remove(&gone);
+    noticed(&mut client, OTHER).await;
+    let home = daemon.stopped().await;
+    redact_by_older_rules(home.path()).await;
+
+    let (daemon, mut client) = Daemon::with_client(home, REDACT).await;
+    let status = archived(&mut client).await;
+    assert_eq!((status.threads, status.unredacted, status.all_redacted), (2, 0, true));
+    assert!(!says(daemon.home.path(), &secret(1)) && !says(daemon.home.path(), &secret(2)));
+    // Its text continues where the transcript ended.
+    let seq = there.seq();
+    there.message("user", "It goes on.");
+    there.append(&path, seq);
+    client.sync_file(&path).await;
+    archived(&mut client).await;
+    let home = daemon.stopped().await;
+    let redone = packs(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, REDACT).await;
+    assert!(archived(&mut client).await.all_redacted);
+    assert_eq!(packs(daemon.home.path()), redone, "nothing is left to do");
+    assert_redacted(&restored(&mut client, OTHER, &gone).await, &before);
+    let before = fs::read_to_string(&path).unwrap();
+    remove(&path);
+    noticed(&mut client, THREAD).await;
+    assert_redacted(&restored(&mut client, THREAD, &path).await, &before);
 }

@@ -3,6 +3,7 @@
 use longhaul_protocol::checkpoint::{CheckpointGet, CheckpointGetParams, View, ViewParams};
 use serde_json::json;
 
+use crate::archive::{archived, says};
 use crate::support::rollout::Rollout;
 use crate::support::{Daemon, files_under, message, of_items, of_thread};
 
@@ -65,6 +66,45 @@ async fn planted_secrets_appear_nowhere() {
     assert!(files.len() >= 2, "the database and the stored items are searched");
     for (path, content) in files {
         for secret in &secrets {
+            assert!(!content.contains(secret.as_str()), "{secret} in {}", path.display());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_tool_of_gemini_printed_is_redacted_like_any_other_text() {
+    let home = tempfile::tempdir().unwrap();
+    let secrets = planted();
+    let printed =
+        format!("GITHUB_TOKEN={}\nDATABASE=postgres://app:{}@db/x", secrets[0], secrets[2]);
+    let session = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e02";
+    let lines = [
+        json!({"sessionId": session, "projectHash": "h", "startTime": "2026-01-02T03:04:05.678Z"}),
+        json!({"id": "m1", "timestamp": "2026-01-02T03:04:06.000Z", "type": "user",
+               "content": [{"text": "Print the environment"}]}),
+        json!({"id": "m2", "timestamp": "2026-01-02T03:04:07.000Z", "type": "gemini", "content": "I look.",
+               "toolCalls": [{"id": "c1", "name": "run_shell_command", "status": "success",
+                   "args": {"command": "env"}, "result": [{"functionResponse":
+                       {"id": "c1", "name": "run_shell_command", "response": {"output": printed}}}]}]}),
+    ];
+    let chats = home.path().join(".gemini/tmp/w/chats");
+    std::fs::create_dir_all(&chats).unwrap();
+    std::fs::write(chats.join("../.project_root"), "/w").unwrap();
+    let path = chats.join("session-2026-01-02T03-04-5b1f0a52.jsonl");
+    std::fs::write(&path, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nredact = true\n").await;
+    client.sync_file(&path.canonicalize().unwrap()).await;
+    assert!(archived(&mut client).await.all_redacted);
+    let home = daemon.home.path();
+    assert!(says(home, "Print the environment"), "it is archived");
+    let run = client.compact(of_thread(session)).await;
+    for secret in [&secrets[0], &secrets[2]] {
+        assert!(!says(home, secret), "the archive has {secret}");
+        assert!(!run.view.contains(secret.as_str()), "{}", run.view);
+    }
+    let home = daemon.stopped().await;
+    for (path, content) in files_under(&home.path().join(".local")) {
+        for secret in [&secrets[0], &secrets[2]] {
             assert!(!content.contains(secret.as_str()), "{secret} in {}", path.display());
         }
     }

@@ -26,6 +26,7 @@ use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::PackedChunk;
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Source;
+use longhaul_core::redact;
 use sqlx::sqlite::SqliteRow;
 
 use crate::error::StoreError;
@@ -74,6 +75,8 @@ pub struct ArchivedTranscript {
     pub lived_ms: i64,
     /// Number of the pack that described it first; 0 if the index was made before that was recorded.
     pub first_pack: i64,
+    /// Version of the rules that redacted it; 0 also if it is plain.
+    pub redaction: u32,
 }
 
 /// [`ArchivedTranscript::lived_ms`] in a rebuilt index, since packs do not have it.
@@ -188,7 +191,7 @@ pub struct ArchiveTotals {
     /// Oldest time a pack was verified; `None` if one never was.
     pub checked_ms: Option<i64>,
     pub damaged_packs: u64,
-    /// Texts that were not redacted.
+    /// Texts that were not redacted, or by older rules only.
     pub plain_texts: u64,
 }
 
@@ -283,8 +286,9 @@ impl ArchiveIndex {
              (SELECT coalesce(sum(bytes), 0) AS chunk_bytes FROM chunk) c, \
              (SELECT count(*) AS transcripts, count(DISTINCT thread_id) AS threads, \
               coalesce(sum(text_bytes), 0) AS text_bytes, min(updated_ms) AS oldest_ms, \
-              coalesce(sum(NOT redacted), 0) AS plain FROM transcript) t",
+              coalesce(sum(redacted <= ?1), 0) AS plain FROM transcript) t",
         )
+        .bind(redact::VERSION)
         .fetch_one(self.pools.reader())
         .await
         .map_err(|error| self.pools.classify(error))?;
@@ -342,5 +346,13 @@ async fn prepare(pools: &Pools) -> Result<(), StoreError> {
         let adding = sqlx::query(table).execute(pools.writer()).await;
         adding.map_err(|error| pools.classify(error))?;
     }
-    Ok(())
+    // Texts that older rules redacted are redacted again.
+    sqlx::query(
+        "DELETE FROM all_redacted WHERE EXISTS (SELECT 1 FROM transcript WHERE redacted <= ?1)",
+    )
+    .bind(redact::VERSION)
+    .execute(pools.writer())
+    .await
+    .map(drop)
+    .map_err(|error| pools.classify(error))
 }

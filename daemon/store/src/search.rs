@@ -36,9 +36,9 @@ use crate::schema::{IndexFormat, prepare_index};
 pub use query::{Match, SearchFilter};
 pub use write::{IndexItem, IndexPart, IndexedFile};
 
-/// Format version: the tables, how text is split into words, and which part of an item is indexed. An index of another
+/// Format version: the tables, how text is split into words, which part of an item is indexed, and how it is redacted. An index of another
 /// version is rebuilt.
-pub const INDEX_VERSION: u32 = 3;
+pub const INDEX_VERSION: u32 = 4;
 
 /// "lhSX".
 const FORMAT: IndexFormat = IndexFormat {

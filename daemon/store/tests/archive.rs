@@ -47,6 +47,7 @@ fn text(thread_id: &str, generation: i64, chunks: &[&str]) -> ArchivedPart {
         updated_ms: generation,
         lived_ms: 0,
         first_pack: 0,
+        redaction: 0,
     };
     ArchivedPart { transcript, from: 0, pieces: pieces.collect(), superseded: Vec::new() }
 }

@@ -14,12 +14,14 @@ use crate::session::{Page, Session};
 use crate::style::Style;
 
 mod agent_hooks;
+mod bridge;
 mod change;
 mod claude;
 mod claude_plugin;
 mod claude_plugin_files;
 mod codex;
 mod codex_gateway;
+mod codex_provider;
 mod error;
 mod gateway_threads;
 mod hook_call;
@@ -38,8 +40,8 @@ use plan::{Direction, Plan};
 /// Connect longhaul to an agent, an editor or systemd
 ///
 /// Shows what it will change, keeps every other setting and comment, and saves the old file as
-/// FILE.longhaul-backup (later changes as FILE.longhaul-backup-2). Running it again changes nothing. At a terminal it
-/// asks first; elsewhere and with --json it changes nothing without --yes.
+/// FILE.longhaul-backup (later changes as FILE.longhaul-backup-2). Running it again changes nothing, and keeps --socket and
+/// --excerpts of the last time. At a terminal it asks first; elsewhere and with --json it changes nothing without --yes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -56,6 +58,9 @@ pub(crate) struct InstallArgs {
     /// For claude: replace long results of tools by excerpts with handles
     #[arg(long)]
     excerpts: bool,
+    /// For claude: do not replace long results any more
+    #[arg(long, conflicts_with = "excerpts")]
+    no_excerpts: bool,
     /// Port of 127.0.0.1 that the gateway listens on [default: a free one]
     #[arg(long, requires = "gateway", value_parser = clap::value_parser!(u16).range(1024..))]
     port: Option<u16>,
@@ -110,23 +115,30 @@ enum Target {
 }
 
 pub(crate) fn install(args: &InstallArgs, session: &Session) -> Result<(), Failure> {
-    if args.excerpts && args.options.target != Target::Claude {
+    let excerpts = match (args.excerpts, args.no_excerpts) {
+        (false, false) => None,
+        (excerpts, _) => Some(excerpts),
+    };
+    if excerpts.is_some() && args.options.target != Target::Claude {
         return Err(Failure::new(USAGE, "--excerpts only applies to claude"));
     }
-    run(&args.options, Direction::Install, (args.port, args.excerpts), session)
+    run(&args.options, Direction::Install, (args.port, excerpts), session)
 }
 
 pub(crate) fn uninstall(args: &UninstallArgs, session: &Session) -> Result<(), Failure> {
-    run(&args.options, Direction::Uninstall, (None, false), session)
+    run(&args.options, Direction::Uninstall, (None, None), session)
 }
 
 fn run(
     options: &Options,
     direction: Direction,
-    (port, excerpts): (Option<u16>, bool),
+    (port, excerpts): (Option<u16>, Option<bool>),
     session: &Session,
 ) -> Result<(), Failure> {
-    let socket = session.socket.as_deref();
+    // Agents run our programs in other folders.
+    let socket = session.socket.as_ref().map(std::path::absolute).transpose();
+    let socket = socket.map_err(|error| Failure::new(USAGE, format!("--socket: {error}")))?;
+    let socket = socket.as_deref();
     if options.gateway && options.target != Target::Codex {
         return Err(Failure::new(USAGE, "--gateway only applies to codex"));
     }

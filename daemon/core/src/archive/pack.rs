@@ -34,16 +34,30 @@ pub struct TextState {
     pub first_pack: i64,
     /// Archived bytes of the transcript.
     pub source_bytes: u64,
+    /// Version of the rules that redacted it ([`crate::redact::VERSION`]); 0 also if it is plain.
+    #[serde(skip)]
+    pub redaction: u32,
 }
 
 impl TranscriptName {
     /// Identifies the text together with its path. Its generation changes, so that counts only if nothing else is known.
-    pub fn identity(&self) -> (i64, i64, bool) {
-        match self.state.first_pack {
-            0 => (0, self.generation, self.is_redacted),
-            first_pack => (first_pack, 0, self.is_redacted),
-        }
+    pub fn identity(&self) -> TextIdentity {
+        let (first_pack, generation) = match self.state.first_pack {
+            0 => (0, self.generation),
+            first_pack => (first_pack, 0),
+        };
+        let (is_redacted, redaction) = (self.is_redacted, self.state.redaction);
+        TextIdentity { first_pack, generation, is_redacted, redaction }
     }
+}
+
+/// See [`TranscriptName::identity`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TextIdentity {
+    pub first_pack: i64,
+    pub generation: i64,
+    pub is_redacted: bool,
+    pub redaction: u32,
 }
 
 /// A chunk in the pack's text.
@@ -88,29 +102,43 @@ pub struct Trailer {
 }
 
 impl PackContents {
-    /// The states come last, so that a reader that does not know them can ignore them.
+    /// What was recorded later comes last, so that an older pack can be read.
     pub fn encode(&self) -> Vec<u8> {
-        let states: Vec<TextState> = self.transcripts.iter().map(|name| name.state).collect();
+        let states = || self.transcripts.iter().map(|name| name.state);
+        let redactions: Vec<u32> = states().map(|state| state.redaction).collect();
         // Numbers, strings and arrays: serializing them to memory cannot fail.
         let contents = postcard::to_extend(self, Vec::new()).unwrap_or_default();
-        postcard::to_extend(&states, contents).unwrap_or_default()
+        let contents =
+            postcard::to_extend(&states().collect::<Vec<_>>(), contents).unwrap_or_default();
+        postcard::to_extend(&redactions, contents).unwrap_or_default()
     }
 
     /// The inverse of [`PackContents::encode`]; `None` for other bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (mut contents, rest): (Self, &[u8]) = postcard::take_from_bytes(bytes).ok()?;
-        if !rest.is_empty() {
-            let states: Vec<TextState> = postcard::from_bytes(rest).ok()?;
-            if states.len() != contents.transcripts.len() {
-                return None;
-            }
-            for (name, state) in contents.transcripts.iter_mut().zip(states) {
-                name.state = state;
-            }
+        let (states, rest) = of_each::<TextState>(rest, contents.transcripts.len())?;
+        let (redactions, _) = of_each::<u32>(rest, contents.transcripts.len())?;
+        for (name, state) in contents.transcripts.iter_mut().zip(states) {
+            name.state = state;
+        }
+        for (name, redaction) in contents.transcripts.iter_mut().zip(redactions) {
+            name.state.redaction = redaction;
         }
         let is_sound = |piece: &PackedPiece| piece.transcript < contents.transcripts.len();
         contents.pieces.iter().all(is_sound).then_some(contents)
     }
+}
+
+/// Values of all `count` texts, or none in an older pack, and the bytes after them.
+fn of_each<T: for<'bytes> Deserialize<'bytes>>(
+    bytes: &[u8],
+    count: usize,
+) -> Option<(Vec<T>, &[u8])> {
+    if bytes.is_empty() {
+        return Some((Vec::new(), bytes));
+    }
+    let (values, rest): (Vec<T>, &[u8]) = postcard::take_from_bytes(bytes).ok()?;
+    (values.len() == count).then_some((values, rest))
 }
 
 impl Trailer {
@@ -148,7 +176,7 @@ mod tests {
                 cwd: None,
                 is_redacted: true,
                 updated_ms: 9,
-                state: TextState { first_pack: 3, source_bytes: 10 },
+                state: TextState { first_pack: 3, source_bytes: 10, redaction: 2 },
             }],
             chunks: vec![PackedChunk { digest, offset: 0, bytes: 7 }],
             pieces: vec![PackedPiece { transcript: 0, offset: 3, lines_before: 1, digest }],
@@ -159,7 +187,11 @@ mod tests {
         let mut older = contents.clone();
         older.transcripts[0].state = TextState::default();
         let without_states = postcard::to_extend(&contents, Vec::new()).unwrap();
-        assert_eq!(PackContents::decode(&without_states), Some(older));
+        assert_eq!(PackContents::decode(&without_states), Some(older.clone()));
+        let state = TextState { redaction: 0, ..contents.transcripts[0].state };
+        older.transcripts[0].state = state;
+        let without_redactions = postcard::to_extend(&vec![state], without_states).unwrap();
+        assert_eq!(PackContents::decode(&without_redactions), Some(older));
         let astray = PackContents { transcripts: Vec::new(), ..contents };
         assert_eq!(PackContents::decode(&astray.encode()), None);
 

@@ -42,12 +42,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Redacts credentials that the model repeated; keeps encrypted items unchanged.
+    /// Redacts credentials that the model repeated; keeps encrypted content.
     pub fn redacted(mut self) -> Self {
         self.text = redact(&self.text).text.into_owned();
         for item in &mut self.items {
             let Ok(mut value) = serde_json::from_str::<Value>(item.get()) else { continue };
-            if value.get("encrypted_content").is_some() || redact_value(&mut value) == 0 {
+            if redact_value(&mut value) == 0 {
                 continue;
             }
             if let Ok(clean) = to_raw_value(&value) {

@@ -178,8 +178,7 @@ fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
         return separator_of_layout(text, name.end);
     }
     let is_flag = text[..name.start].ends_with(b"--") || text[name.clone()].starts_with(b"--");
-    // `aws configure set aws_secret_access_key …`
-    let is_set = text[..name.start].ends_with(b"set ");
+    let is_set = is_set(&text[..name.start]);
     if is_blank(rest[0]) && !is_flag && !is_set && !b"=:?\"'`i".contains(next) {
         return None;
     }
@@ -215,6 +214,32 @@ fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
         name.end + open.start() + prefix..name.end + open.end()
     });
     Some(Separator { value_start, form, quote, is_xml })
+}
+
+/// Whether a name after this is set to what follows it: `aws configure set NAME …`, `setenv NAME …` (csh),
+/// `set -gx NAME …` (fish).
+fn is_set(before: &[u8]) -> bool {
+    if before.ends_with(b"set ") || before.ends_with(b"setenv ") {
+        return true;
+    }
+    let Some(line) = before.strip_suffix(b" ") else { return false };
+    let is_export = |word: &[u8]| match word.strip_prefix(b"-") {
+        Some(b"-export" | b"-global" | b"-universal") => true,
+        Some(letters) => {
+            let is_letter = |b: &u8| b"gluxU".contains(b);
+            (1..=3).contains(&letters.len()) && letters.iter().all(is_letter)
+        }
+        None => false,
+    };
+    let mut words = line.rsplitn(4, |b| *b == b' ').take(3).peekable();
+    let mut has_export = false;
+    while words.next_if(|word| is_export(word)).is_some() {
+        has_export = true;
+    }
+    has_export
+        && words.next().is_some_and(|word| {
+            word.rsplit(|b| b"\n\t;&|({\"'`".contains(b)).next() == Some(b"set")
+        })
 }
 
 /// The start of the next line if this one ends at `at`.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::archive::chunk::ChunkDigest;
-use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
+use longhaul_core::archive::pack::{PackContents, PackedPiece, TextIdentity, TranscriptName};
 use longhaul_core::digest::Digest128;
 use longhaul_store::{
     ArchiveIndex, ArchivedPart, ArchivedTranscript, LIVED_UNKNOWN, NewPack, NewPiece, REPLACED_MAX,
@@ -29,7 +29,7 @@ struct RebuiltText {
 }
 
 /// The texts of one path by what identifies them.
-type TextsOfPath = BTreeMap<(i64, i64, bool), RebuiltText>;
+type TextsOfPath = BTreeMap<TextIdentity, RebuiltText>;
 
 pub(super) async fn rebuild(
     folder: &Path,
@@ -161,6 +161,7 @@ fn part(
         updated_ms: name.updated_ms,
         lived_ms: LIVED_UNKNOWN,
         first_pack: name.state.first_pack,
+        redaction: name.state.redaction,
     };
     Some(ArchivedPart { transcript, from: 0, pieces, superseded: Vec::new() })
 }
@@ -170,7 +171,8 @@ fn states(mut texts: Vec<ArchivedPart>) -> Vec<ArchivedPart> {
     texts.sort_by_key(|ArchivedPart { transcript: text, .. }| {
         // In older packs only the generation says which text is newer. Of the replaced ones the lowest is the newest.
         let generation = if text.first_pack == 0 { text.generation } else { 0 };
-        (text.first_pack, generation >= 0, generation.abs(), text.is_redacted)
+        let redaction = (text.is_redacted, text.redaction);
+        (text.first_pack, generation >= 0, generation.abs(), redaction)
     });
     // All may have been left out.
     let is_current = texts.last().is_some_and(|newest| newest.transcript.generation >= 0);
@@ -198,7 +200,11 @@ mod tests {
             cwd: None,
             is_redacted: false,
             updated_ms: 0,
-            state: longhaul_core::archive::pack::TextState { first_pack: 1, source_bytes: 20 },
+            state: longhaul_core::archive::pack::TextState {
+                first_pack: 1,
+                source_bytes: 20,
+                redaction: 0,
+            },
         };
         let piece = PackedPiece {
             transcript: 0,

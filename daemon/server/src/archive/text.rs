@@ -229,6 +229,7 @@ mod tests {
             updated_ms: 0,
             lived_ms: 0,
             first_pack: 0,
+            redaction: 0,
         };
         ArchivedPart { transcript, from: 0, pieces, superseded: Vec::new() }
     }

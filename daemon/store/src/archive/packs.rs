@@ -9,7 +9,7 @@ use longhaul_core::archive::pack::{
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
-use super::{NewPack, PackRow, Piece};
+use super::{NewPack, PackRow, Piece, transcripts};
 use crate::error::StoreError;
 use crate::pool::{Pools, is_cached};
 use crate::row::{get, named, push_list, unsigned};
@@ -221,6 +221,7 @@ impl PackContentsBuilder {
         let Self { contents, last, seen } = self;
         let id: i64 = get(row, "transcript")?;
         if last.replace(id) != Some(id) {
+            let (is_redacted, redaction) = transcripts::redaction(row)?;
             contents.transcripts.push(TranscriptName {
                 thread_id: get(row, "thread_id")?,
                 source: named(row, "source")?,
@@ -228,11 +229,12 @@ impl PackContentsBuilder {
                 generation: get(row, "generation")?,
                 first_seq: unsigned(row, "first_seq")?,
                 cwd: get(row, "cwd")?,
-                is_redacted: get(row, "redacted")?,
+                is_redacted,
                 updated_ms: get(row, "updated_ms")?,
                 state: TextState {
                     first_pack: get(row, "first_pack")?,
                     source_bytes: unsigned(row, "source_bytes")?,
+                    redaction,
                 },
             });
         }

@@ -3,6 +3,7 @@
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::TranscriptName;
 use longhaul_core::digest::Digest128;
+use longhaul_core::redact;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
 
@@ -97,14 +98,15 @@ impl ArchiveTranscriptTable {
             .map_err(|error| self.0.classify(error))
     }
 
-    /// The next [`FILES_AT_ONCE`] texts after number `last` that were not redacted; start with 0.
+    /// The next [`FILES_AT_ONCE`] texts after number `last` that were not redacted, or by older rules only; start with 0.
     pub async fn plain_after(&self, last: i64) -> Result<Vec<ArchivedTranscript>, StoreError> {
         let sql = format!(
-            "{TRANSCRIPT} WHERE redacted = 0 AND transcript > ?1 ORDER BY transcript LIMIT ?2"
+            "{TRANSCRIPT} WHERE redacted <= ?3 AND transcript > ?1 ORDER BY transcript LIMIT ?2"
         );
         sqlx::query(sqlx::AssertSqlSafe(sql))
             .bind(last)
             .bind(FILES_AT_ONCE)
+            .bind(redact::VERSION)
             .try_map(|row| transcript(&row))
             .fetch_all(self.0.reader())
             .await
@@ -148,12 +150,12 @@ impl ArchiveTranscriptTable {
             "{TRANSCRIPT} WHERE path = ?1 AND redacted = ?2 AND coalesce(first_pack, 0) = ?3 \
              AND (?3 > 0 OR generation = ?4)"
         );
-        let (first_pack, generation, is_redacted) = name.identity();
+        let identity = name.identity();
         sqlx::query(sqlx::AssertSqlSafe(sql))
             .bind(&name.path)
-            .bind(is_redacted)
-            .bind(first_pack)
-            .bind(generation)
+            .bind(redacted(identity.is_redacted, identity.redaction))
+            .bind(identity.first_pack)
+            .bind(identity.generation)
             .try_map(|row| transcript(&row))
             .fetch_optional(self.0.reader())
             .await
@@ -181,6 +183,7 @@ impl ArchiveTranscriptTable {
 }
 
 fn transcript(row: &SqliteRow) -> Result<ArchivedTranscript, sqlx::Error> {
+    let (is_redacted, redaction) = redaction(row)?;
     Ok(ArchivedTranscript {
         id: get(row, "transcript")?,
         path: get(row, "path")?,
@@ -193,11 +196,23 @@ fn transcript(row: &SqliteRow) -> Result<ArchivedTranscript, sqlx::Error> {
         text_bytes: unsigned(row, "text_bytes")?,
         checked_bytes: unsigned(row, "checked_bytes")?,
         checked_chain: digest(row, "checked_chain")?,
-        is_redacted: get(row, "redacted")?,
+        is_redacted,
         updated_ms: get(row, "updated_ms")?,
         lived_ms: get(row, "lived_ms")?,
         first_pack: get(row, "first_pack")?,
+        redaction,
     })
+}
+
+/// The column `redacted`: 0 for a plain text, else one more than the version of the rules.
+fn redacted(is_redacted: bool, redaction: u32) -> i64 {
+    if is_redacted { 1 + i64::from(redaction) } else { 0 }
+}
+
+/// The inverse of [`redacted`].
+pub(super) fn redaction(row: &SqliteRow) -> Result<(bool, u32), sqlx::Error> {
+    let redacted: u32 = get(row, "redacted")?;
+    Ok((redacted > 0, redacted.saturating_sub(1)))
 }
 
 async fn remove(connection: &mut SqliteConnection, id: i64) -> Result<(), sqlx::Error> {
@@ -300,7 +315,7 @@ async fn put_transcript(
     .bind(row.text_bytes.cast_signed())
     .bind(row.checked_bytes.cast_signed())
     .bind(digest_bytes(row.checked_chain))
-    .bind(row.is_redacted)
+    .bind(redacted(row.is_redacted, row.redaction))
     .bind(row.updated_ms)
     .bind(row.lived_ms)
     .fetch_one(&mut *connection)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::check::Check;
 use super::{gateway, route};
-use crate::commands::install::setup::{self, AgentSetup, Seat, Trust};
+use crate::commands::install::setup::{self, AgentSetup, GatewaySeat, Seat, Trust};
 use crate::style::{Style, counted};
 
 pub(super) fn checks(style: &Style) -> Vec<Check> {
@@ -16,7 +16,7 @@ fn of(agent: &AgentSetup, style: &Style) -> Vec<Check> {
     let again = format!("longhaul install {}", agent.name);
     let has_seat = match &agent.seat {
         Seat::Plugin(plugin) => plugin.installation.is_some(),
-        Seat::Gateway(gateway) => gateway.is_some(),
+        Seat::Gateway(gateway) => !matches!(gateway, GatewaySeat::Absent),
     };
     if agent.hooks.is_empty() && agent.server.is_none() && !has_seat {
         let detail = format!("{} is used without our hooks and tools", agent.name);
@@ -27,7 +27,7 @@ fn of(agent: &AgentSetup, style: &Style) -> Vec<Check> {
     let mut checks = vec![hooks(agent, &again), server(agent, &again)];
     checks.push(match &agent.seat {
         Seat::Plugin(plugin) => route::check(plugin, style, runs),
-        Seat::Gateway(setup) => gateway::check(setup.as_ref(), style),
+        Seat::Gateway(gateway) => gateway::check(gateway, style),
     });
     checks
 }

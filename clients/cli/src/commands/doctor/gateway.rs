@@ -5,18 +5,28 @@ use std::io::ErrorKind;
 use longhaul_client::gateway::GatewayStatus;
 
 use super::check::Check;
-use crate::commands::install::setup::GatewaySetup;
+use crate::commands::install::setup::{GatewaySeat, GatewaySetup};
 use crate::style::{Style, counted};
 
 const NAME: &str = "compaction";
 const INSTALL_COMMAND: &str = "longhaul install codex --gateway";
 const BY_CODEX: &str = "codex: by Codex itself, with our hooks";
 
-pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
-    let Some(setup) = setup else {
-        let mut check = Check::ok(NAME, BY_CODEX);
-        check.hint = Some(format!("{INSTALL_COMMAND} answers them without a model"));
-        return check;
+pub(super) fn check(gateway: &GatewaySeat, style: &Style) -> Check {
+    let setup = match gateway {
+        GatewaySeat::Absent => {
+            let mut check = Check::ok(NAME, BY_CODEX);
+            check.hint = Some(format!("{INSTALL_COMMAND} answers them without a model"));
+            return check;
+        }
+        GatewaySeat::Lost(providers) => {
+            let providers = providers.join(", ");
+            let detail = format!(
+                "codex: its config.toml sends {providers} to a gateway whose settings (gateway.json) are lost"
+            );
+            return Check::fail(NAME, detail, format!("{INSTALL_COMMAND} makes new ones"));
+        }
+        GatewaySeat::Installed(setup) => setup,
     };
     let address = setup.settings.address();
     if setup.in_use.is_empty() {

@@ -20,6 +20,8 @@ const SHOWN_LINES_MAX: usize = 80;
 const CONTEXT_LINES: usize = 2;
 /// Mode of a new file: settings may hold secrets later.
 const NEW_FILE_MODE: u32 = 0o600;
+/// Maximum links to follow, as Linux does.
+const LINKS_MAX: usize = 40;
 /// Mode of a new folder, and of one that only we write to.
 const FOLDER_MODE: u32 = 0o777;
 const OWN_FOLDER_MODE: u32 = 0o700;
@@ -44,7 +46,7 @@ impl Change {
         path: PathBuf,
         edit: impl FnOnce(Option<&str>) -> Result<Option<String>, Failure>,
     ) -> Result<Self, Failure> {
-        let path = fs::canonicalize(&path).unwrap_or(path);
+        let path = followed(path);
         let before = read(&path)?;
         let after = edit(before.as_deref())?;
         Ok(Self { path, before, after, own_root: None, is_private: false })
@@ -158,6 +160,18 @@ impl Change {
     }
 }
 
+/// Where a path leads, also by a link whose target does not exist yet.
+fn followed(mut path: PathBuf) -> PathBuf {
+    for _ in 0..LINKS_MAX {
+        if let Ok(real) = fs::canonicalize(&path) {
+            return real;
+        }
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().map_or(target.clone(), |folder| folder.join(&target));
+    }
+    path
+}
+
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -201,6 +215,22 @@ mod tests {
             assert_eq!(backup("real.toml.longhaul-backup"), "a = 1\n", "the first one stays");
             assert_eq!(backup("real.toml.longhaul-backup-2"), before);
         }
+    }
+
+    #[test]
+    fn link_to_a_missing_file_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("agent")).unwrap();
+        std::os::unix::fs::symlink("../dot/settings.json", at("agent/settings.json")).unwrap();
+        std::os::unix::fs::symlink(at("agent/settings.json"), at("link.json")).unwrap();
+        Change::write(at("link.json"), "{}\n").unwrap().make().unwrap();
+        assert_eq!(fs::read_to_string(at("dot/settings.json")).unwrap(), "{}\n");
+        for link in ["agent/settings.json", "link.json"] {
+            assert!(fs::symlink_metadata(at(link)).unwrap().is_symlink(), "{link}");
+        }
+        std::os::unix::fs::symlink("loop.json", at("loop.json")).unwrap();
+        assert!(Change::write(at("loop.json"), "{}\n").is_err(), "a link to itself");
     }
 
     #[test]

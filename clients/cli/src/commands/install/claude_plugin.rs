@@ -75,9 +75,12 @@ pub(in crate::commands) struct ExcerptCounts {
 pub(super) fn install(
     plan: &mut Plan,
     folder: &Path,
-    (socket, excerpts): (Option<&Path>, bool),
+    (socket, excerpts): (Option<&Path>, Option<bool>),
 ) -> Result<(), Failure> {
     let root = root(folder);
+    let present =
+        || fs::read_to_string(root.join(PROGRAM)).is_ok_and(|text| text.contains(&switch(true)));
+    let excerpts = excerpts.unwrap_or_else(present);
     let found = setup(folder);
     let why = match (&found.installation, found.claude) {
         (Some(from), _) if from.id == MARKETPLACE_ID => {
@@ -159,13 +162,17 @@ fn wanted(longhaul: &Path, socket: Option<&Path>, excerpts: bool) -> Vec<(&'stat
     let words = serde_json::to_string(&words).unwrap_or_default();
     let files = FILES.iter().map(|&(path, text)| match path {
         PROGRAM => {
-            let switch = format!("excerpts: boolean = {excerpts};");
-            let text = text.replace("excerpts: boolean = false;", &switch);
+            let text = text.replace(&switch(false), &switch(excerpts));
             (path, text.replace(r#"["longhaul"]"#, &words))
         }
         _ => (path, text.to_owned()),
     });
     files.collect()
+}
+
+/// The line of the file that switches excerpts on or off.
+fn switch(excerpts: bool) -> String {
+    format!("excerpts: boolean = {excerpts};")
 }
 
 /// The program that the file names, if it is an absolute path.

@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, Value};
 
 use super::agent_hooks::{self, Hooks};
+use super::bridge::{self, SERVER};
 use super::change::Change;
 use super::codex_gateway::{self, GatewayPlan};
 use super::error::{missing, unreadable};
 use super::plan::{Direction, Plan};
-use super::{json_file, place};
+use super::{json_file, place, setup};
 use crate::failure::Failure;
 
-/// The server's name in the agent and in the names of its tools.
-pub(super) const SERVER: &str = "longhaul";
-const BRIDGE: &str = "longhaul-mcp";
 /// Codex passes few variables to a server (seen in 0.169.0: HOME, PATH, LANG …). Without these the bridge would look
 /// for another socket than other clients, and start a daemon that reads other folders.
 const VARIABLES: [&str; 9] = [
@@ -33,6 +31,8 @@ const VARIABLES: [&str; 9] = [
 pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
     let mut plan = Plan::new(direction);
     let home = home()?;
+    let socket = socket_for(&home, socket);
+    let socket = socket.as_deref();
     match direction {
         Direction::Install => install(&mut plan, &home, socket, None)?,
         Direction::Uninstall => uninstall(&mut plan, &home)?,
@@ -48,6 +48,8 @@ pub(super) fn gateway_plan(
 ) -> Result<Plan, Failure> {
     let mut plan = Plan::new(direction);
     let home = home()?;
+    let socket = socket_for(&home, socket);
+    let socket = socket.as_deref();
     match direction {
         Direction::Install => {
             let mut gateway = GatewayPlan::new(port)?;
@@ -56,13 +58,22 @@ pub(super) fn gateway_plan(
         }
         Direction::Uninstall => {
             let config_path = home.join("config.toml");
+            let mut warnings = Vec::new();
             plan.change(Change::edit(config_path.clone(), |text| {
-                text.map(|text| codex_gateway::remove(&config_path, text)).transpose()
+                text.map(|text| codex_gateway::remove(&config_path, text, &mut warnings))
+                    .transpose()
             })?);
+            plan.warnings.extend(warnings);
             codex_gateway::finish_removal(&mut plan, &home)?;
         }
     }
     Ok(plan)
+}
+
+/// The given socket, or that of an earlier install.
+fn socket_for(home: &Path, given: Option<&Path>) -> Option<PathBuf> {
+    let present = || setup::socket(&setup::json(&home.join("hooks.json")));
+    given.map(Path::to_owned).or_else(present)
 }
 
 fn home() -> Result<PathBuf, Failure> {
@@ -88,12 +99,12 @@ fn install(
     plan.change(Change::edit(hooks_path.clone(), |text| {
         json_file::edit(&hooks_path, text, |root| hooks.put(root)).map(Some)
     })?);
-    let bridge = place::beside(BRIDGE);
+    let program = place::beside(bridge::PROGRAM);
     let has_secret = gateway.is_some();
     let config = Change::edit(config_path.clone(), |before| {
         let mut text = before.map(str::to_owned);
-        if let Some(bridge) = &bridge {
-            text = Some(put_server(&config_path, text.as_deref(), bridge, socket)?);
+        if let Some(program) = &program {
+            text = Some(put_server(&config_path, text.as_deref(), program, socket)?);
         }
         if let Some(gateway) = gateway {
             text = Some(gateway.put(&config_path, text.as_deref().unwrap_or_default())?);
@@ -101,9 +112,10 @@ fn install(
         Ok(text)
     })?;
     plan.change(if has_secret { config.private() } else { config });
-    if bridge.is_none() {
+    if program.is_none() {
         plan.notes.push(format!(
-            "note: {BRIDGE} is neither next to this program nor on the PATH; its tools are not installed"
+            "note: {} is neither next to this program nor on the PATH; its tools are not installed",
+            bridge::PROGRAM
         ));
     }
     if has_hooks(&config_path) {
@@ -121,10 +133,12 @@ fn install(
 fn uninstall(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
     let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
     plan.change(Change::edit(hooks_path.clone(), |text| remove_hooks(&hooks_path, text))?);
+    let mut warnings = Vec::new();
     plan.change(Change::edit(config_path.clone(), |text| {
         let text = remove_server(&config_path, text)?;
-        text.map(|text| codex_gateway::remove(&config_path, &text)).transpose()
+        text.map(|text| codex_gateway::remove(&config_path, &text, &mut warnings)).transpose()
     })?);
+    plan.warnings.extend(warnings);
     if !plan.is_empty() {
         plan.notes.push(
             "Codex may ask you to approve hooks that were listed after ours again (/hooks).".into(),
@@ -159,7 +173,7 @@ fn has_hooks(path: &Path) -> bool {
 fn put_server(
     path: &Path,
     text: Option<&str>,
-    bridge: &Path,
+    program: &Path,
     socket: Option<&Path>,
 ) -> Result<String, Failure> {
     let mut document = parsed(path, text.unwrap_or_default())?;
@@ -169,13 +183,18 @@ fn put_server(
     let server = servers.entry(SERVER).or_insert_with(|| Item::Table(Table::new()));
     let server = server.as_table_like_mut();
     let server = server.ok_or_else(|| unreadable(path, "`mcp_servers.longhaul` is not a table"))?;
-    set(server.entry("command").or_insert(Item::None), bridge.to_string_lossy().as_ref().into());
+    bridge::check(server.get("command").and_then(Item::as_str), server.contains_key("url"))
+        .map_err(|why| unreadable(path, why))?;
+    let program = program.to_string_lossy();
+    set(server.entry("command").or_insert(Item::None), program.as_ref().into());
     if !server.contains_key("env_vars") {
         let variables: toml_edit::Array = VARIABLES.into_iter().collect();
         set(server.entry("env_vars").or_insert(Item::None), variables.into());
     }
     if let Some(socket) = socket {
-        let arguments = ["--socket".into(), socket.to_string_lossy().into_owned()];
+        let present = server.get("args").and_then(Item::as_array).into_iter().flatten();
+        let present = present.filter_map(|word| word.as_str().map(str::to_owned)).collect();
+        let arguments = bridge::with_socket(present, socket);
         let arguments: toml_edit::Array = arguments.into_iter().collect();
         set(server.entry("args").or_insert(Item::None), arguments.into());
     }
@@ -207,7 +226,7 @@ fn remove_server(path: &Path, text: Option<&str>) -> Result<Option<String>, Fail
     let servers = document.get_mut("mcp_servers").and_then(Item::as_table_like_mut);
     let Some(servers) = servers else { return Ok(Some(text.to_owned())) };
     let command = servers.get(SERVER).and_then(|server| server.get("command"));
-    let is_ours = command.and_then(Item::as_str).is_some_and(|it| it.ends_with(BRIDGE));
+    let is_ours = command.and_then(Item::as_str).is_some_and(bridge::is_ours);
     if is_ours {
         servers.remove(SERVER);
         if servers.is_empty() {
@@ -248,6 +267,10 @@ mod tests {
     #[test]
     fn foreign_server_of_the_same_name_stays() {
         let theirs = "[mcp_servers.longhaul]\ncommand = \"docker\"\n";
-        assert_eq!(remove_server(Path::new("c"), Some(theirs)).unwrap().unwrap(), theirs);
+        let path = Path::new("c");
+        assert_eq!(remove_server(path, Some(theirs)).unwrap().unwrap(), theirs);
+        for theirs in [theirs, "[mcp_servers.longhaul]\nurl = \"https://x.example\"\n"] {
+            assert!(put_server(path, Some(theirs), Path::new("/longhaul-mcp"), None).is_err());
+        }
     }
 }

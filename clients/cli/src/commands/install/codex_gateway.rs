@@ -1,15 +1,17 @@
 //! The gateway in Codex's settings: redirects the selected provider to it.
 //!
-//! The provider's own address is kept in the gateway's settings; uninstalling restores it.
+//! The provider's own address is kept in the gateway's settings; uninstalling restores it. If they are lost, it is taken
+//! from a backup (`codex_provider`).
 
 use std::net::TcpListener;
 use std::path::Path;
 
-use longhaul_client::gateway::GatewaySettings;
+use longhaul_client::gateway::{GatewayRoute, GatewaySettings};
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use super::change::Change;
 use super::codex::{parsed, set};
+use super::codex_provider::{self, BUILT_IN, BUILT_IN_KEY, is_gateways};
 use super::error::{missing, unreadable};
 use super::gateway_threads;
 use super::place;
@@ -18,9 +20,6 @@ use super::systemd;
 use crate::failure::{CONFIG, Failure};
 
 pub(in crate::commands) const PROGRAM: &str = "longhaul-gateway";
-/// Codex's built-in provider, and the key of its address.
-const BUILT_IN: &str = "openai";
-const BUILT_IN_KEY: &str = "openai_base_url";
 /// Ports to try: below those that the system uses for outgoing connections.
 const PORTS: std::ops::Range<u16> = 20_000..30_000;
 const PORTS_TRIED: usize = 64;
@@ -28,6 +27,7 @@ const PORTS_TRIED: usize = 64;
 /// The gateway's new settings, while Codex's are edited.
 pub(super) struct GatewayPlan {
     settings: GatewaySettings,
+    warnings: Vec<String>,
 }
 
 impl GatewayPlan {
@@ -49,7 +49,7 @@ impl GatewayPlan {
             None => GatewaySettings::new(free_port()?)?,
         };
         settings.port = port.unwrap_or(settings.port);
-        Ok(Self { settings })
+        Ok(Self { settings, warnings: Vec::new() })
     }
 
     /// Redirects the selected provider to the gateway.
@@ -57,31 +57,25 @@ impl GatewayPlan {
         let mut document = parsed(path, text)?;
         let name = selected_provider(&document);
         let prompts = compact_prompts(&document);
-        let route = self.settings.routes.entry(name.clone()).or_default();
-        route.compact_prompts = prompts;
-        let secret = self.settings.secret.clone();
-        let old_url = |table: &dyn TableLike, key| {
-            let old = table.get(key).and_then(Item::as_str);
-            old.filter(|old| !is_ours(old, &secret, &name)).map(str::to_owned)
-        };
-        let (table, key): (&mut dyn TableLike, _) = match name.as_str() {
-            BUILT_IN => (document.as_table_mut(), BUILT_IN_KEY),
-            _ => (
-                provider(&mut document, &name).ok_or_else(|| no_provider(path, &name))?,
-                "base_url",
-            ),
-        };
-        if name != BUILT_IN && table.get(key).and_then(Item::as_str).is_none() {
+        let (table, key) =
+            codex_provider::place(&mut document, &name).ok_or_else(|| no_provider(path, &name))?;
+        let present = table.get(key).and_then(Item::as_str).map(str::to_owned);
+        if name != BUILT_IN && present.is_none() {
             return Err(no_provider(path, &name));
         }
-        let old = old_url(table, key);
-        if old.is_some() || !table.contains_key(key) {
-            route.upstream = old;
-            if name != BUILT_IN {
-                route.supports_websockets =
-                    table.get("supports_websockets").and_then(Item::as_bool);
+        let mut route = match present {
+            Some(url) if is_gateways(&url, &name) => match known_route(&self.settings, &name) {
+                Some(route) => route,
+                None => self.lost_route(path, &name)?,
+            },
+            upstream => {
+                let websockets = table.get("supports_websockets").and_then(Item::as_bool);
+                let supports_websockets = websockets.filter(|_| name != BUILT_IN);
+                GatewayRoute { upstream, supports_websockets, compact_prompts: Vec::new() }
             }
-        }
+        };
+        route.compact_prompts = prompts;
+        self.settings.routes.insert(name.clone(), route);
         if name != BUILT_IN {
             set(table.entry("supports_websockets").or_insert(Item::None), false.into());
         }
@@ -89,8 +83,20 @@ impl GatewayPlan {
         Ok(document.to_string())
     }
 
+    /// The route of a gateway whose settings were lost.
+    fn lost_route(&mut self, path: &Path, name: &str) -> Result<GatewayRoute, Failure> {
+        let route = codex_provider::backed_up(path, name).ok_or_else(|| {
+            let hint =
+                format!("set base_url of [model_providers.{name}] to the provider's own address");
+            Failure::new(CONFIG, lost(path, name)).with_hint(hint)
+        })?;
+        self.warnings.push(from_backup(&route, name));
+        Ok(route)
+    }
+
     /// Adds the settings and starts the gateway before Codex uses it.
     pub(super) fn finish(&self, plan: &mut Plan, socket: Option<&Path>) -> Result<(), Failure> {
+        plan.warnings.extend(self.warnings.iter().cloned());
         let (path, folder) = settings_place()?;
         let text = serde_json::to_string_pretty(&self.settings)? + "\n";
         plan.prepare(Change::write(path, &text)?.own(&folder));
@@ -120,21 +126,29 @@ fn up(socket: Option<&Path>) -> Result<Vec<String>, Failure> {
 }
 
 /// Restores the providers' own addresses in Codex's settings.
-pub(super) fn remove(path: &Path, text: &str) -> Result<String, Failure> {
-    let Some(settings) = known()? else { return Ok(text.to_owned()) };
+pub(super) fn remove(
+    path: &Path,
+    text: &str,
+    warnings: &mut Vec<String>,
+) -> Result<String, Failure> {
+    let settings = known()?;
     let mut document = parsed(path, text)?;
-    for (name, route) in &settings.routes {
-        let (table, key): (&mut dyn TableLike, _) = match name.as_str() {
-            BUILT_IN => (document.as_table_mut(), BUILT_IN_KEY),
-            _ => match provider(&mut document, name) {
-                Some(table) => (table, "base_url"),
-                None => continue,
+    for name in codex_provider::redirected(&document) {
+        let known = settings.as_ref().and_then(|settings| known_route(settings, &name));
+        let route = match known {
+            Some(route) => route,
+            None => match codex_provider::backed_up(path, &name) {
+                Some(route) => {
+                    warnings.push(from_backup(&route, &name));
+                    route
+                }
+                None => {
+                    warnings.push(format!("{}; set it by hand", lost(path, &name)));
+                    continue;
+                }
             },
         };
-        let url = table.get(key).and_then(Item::as_str);
-        if !url.is_some_and(|url| is_ours(url, &settings.secret, name)) {
-            continue;
-        }
+        let Some((table, key)) = codex_provider::place(&mut document, &name) else { continue };
         put_back(table, key, route.upstream.as_deref().map(Into::into));
         if name != BUILT_IN {
             put_back(table, "supports_websockets", route.supports_websockets.map(Into::into));
@@ -143,12 +157,29 @@ pub(super) fn remove(path: &Path, text: &str) -> Result<String, Failure> {
     Ok(document.to_string())
 }
 
+/// The route of a provider, unless it leads back to a gateway.
+fn known_route(settings: &GatewaySettings, name: &str) -> Option<GatewayRoute> {
+    let leads_back =
+        |route: &GatewayRoute| route.upstream.as_ref().is_some_and(|url| is_gateways(url, name));
+    settings.routes.get(name).filter(|route| !leads_back(route)).cloned()
+}
+
+fn lost(path: &Path, name: &str) -> String {
+    let path = path.display();
+    format!("the gateway's settings are lost, and no backup of {path} has the address of {name}")
+}
+
+fn from_backup(route: &GatewayRoute, name: &str) -> String {
+    let address = route.upstream.as_deref().unwrap_or("its default");
+    format!("the gateway's settings are lost: the address of {name} is from a backup: {address}")
+}
+
 /// Removes the gateway's files. A running gateway keeps serving the sessions that use it.
 pub(super) fn finish_removal(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
+    systemd::remove_gateway(plan)?;
     let Some(settings) = known()? else { return Ok(()) };
     let (path, folder) = settings_place()?;
     plan.change(Change::remove(path)?.own(&folder));
-    systemd::remove_gateway(plan)?;
     if let Ok(status) = settings.ask() {
         plan.notes.push(format!(
             "The gateway keeps serving running Codex sessions; when they have ended: kill {}",
@@ -173,11 +204,6 @@ pub(super) fn routes_in_use(config: &DocumentMut, settings: &GatewaySettings) ->
     settings.routes.keys().filter(in_use).cloned().collect()
 }
 
-/// Whether an address is the gateway's, on any port.
-fn is_ours(url: &str, secret: &str, name: &str) -> bool {
-    url.starts_with("http://127.0.0.1:") && url.ends_with(&format!("/{secret}/{name}"))
-}
-
 fn known() -> Result<Option<GatewaySettings>, Failure> {
     let (path, _) = settings_place()?;
     GatewaySettings::read(&path).map_err(|error| unreadable(&path, error))
@@ -198,10 +224,6 @@ fn selected_provider(document: &DocumentMut) -> String {
     let of_profile = profile.and_then(|profile| profile.get("model_provider"));
     let name = of_profile.or_else(|| document.get("model_provider")).and_then(Item::as_str);
     name.unwrap_or(BUILT_IN).to_owned()
-}
-
-fn provider<'a>(document: &'a mut DocumentMut, name: &str) -> Option<&'a mut dyn TableLike> {
-    document.get_mut("model_providers")?.get_mut(name)?.as_table_like_mut()
 }
 
 fn no_provider(path: &Path, name: &str) -> Failure {
@@ -242,12 +264,11 @@ fn free_port() -> Result<u16, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_client::gateway::GatewayRoute;
-
     use super::*;
 
     fn plan() -> GatewayPlan {
-        GatewayPlan { settings: GatewaySettings::new(20_001).unwrap() }
+        let settings = GatewaySettings::new(20_001).unwrap();
+        GatewayPlan { settings, warnings: Vec::new() }
     }
 
     fn route(plan: &GatewayPlan, name: &str) -> GatewayRoute {

@@ -6,11 +6,16 @@ use std::path::PathBuf;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HookCall {
     pub(super) program: PathBuf,
+    /// The socket it names.
+    pub(super) socket: Option<PathBuf>,
     /// From the program to the last argument that we write.
     span: Range<usize>,
-    /// The simple command around it, with redirections and the user's words.
-    part: Range<usize>,
+    /// What to remove with it; `None` if the shell needs a command in its place.
+    removal: Option<Range<usize>>,
 }
+
+/// Words of a shell after which a command must follow.
+const RESERVED: [&str; 9] = ["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
 
 /// A word, or an operator between two commands.
 struct Token {
@@ -39,8 +44,9 @@ pub(super) fn find(command: &str) -> Option<HookCall> {
         let part_end = part_end.map_or(tokens.len(), |length| at + length);
         return Some(HookCall {
             program: PathBuf::from(&token.text),
+            socket: (tokens[at + 1].text == "--socket").then(|| (&tokens[at + 2].text).into()),
             span: token.span.start..tokens[end].span.end,
-            part: tokens[part_begin].span.start..tokens[part_end - 1].span.end,
+            removal: removal(&tokens, part_begin..part_end, command.len()),
         });
     }
     None
@@ -54,26 +60,35 @@ impl HookCall {
 
     /// The command line without the call; `None` if nothing is left.
     pub(super) fn removed(&self, command: &str) -> Option<String> {
-        let (before, after) = (&command[..self.part.start], &command[self.part.end..]);
-        let rest = match joint(after.trim_start(), str::strip_prefix) {
-            Some(after) => format!("{before}{}", after.trim_start()),
-            None if !after.trim().is_empty() => format!("{before}true{after}"),
-            None => match joint(before.trim_end(), str::strip_suffix) {
-                Some(before) => before.trim_end().to_owned(),
-                None if before.trim().is_empty() => return None,
-                None => format!("{before}true"),
-            },
-        };
-        Some(rest)
+        let Some(removal) = &self.removal else { return Some(self.replaced(command, "true")) };
+        let rest = format!("{}{}", &command[..removal.start], &command[removal.end..]);
+        let rest = rest.trim();
+        (!rest.is_empty()).then(|| rest.to_owned())
     }
 }
 
-/// Strips a sequencing operator.
-fn joint<'a>(
-    text: &'a str,
-    strip: fn(&'a str, &'static str) -> Option<&'a str>,
-) -> Option<&'a str> {
-    ["&&", ";"].into_iter().find_map(|operator| strip(text, operator))
+/// What to remove of a line of `bytes` bytes with the simple command in `part`, its redirections and wrappers: it must
+/// stand alone, or be joined with `&&` or `;` to the commands around it.
+fn removal(tokens: &[Token], part: Range<usize>, bytes: usize) -> Option<Range<usize>> {
+    if RESERVED.contains(&tokens[part.start].text.as_str()) {
+        return None;
+    }
+    let text = |token: Option<&Token>| token.map(|token| token.text.clone()).unwrap_or_default();
+    let before = text(part.start.checked_sub(1).map(|at| &tokens[at]));
+    let after = text(tokens.get(part.end));
+    match (before.as_str(), after.as_str()) {
+        ("", "") => Some(0..bytes),
+        // `a && call; b` keeps the `;`, `a; call && b` too.
+        ("" | ";", "&&" | ";") => {
+            let next = tokens.get(part.end + 1).map_or(bytes, |token| token.span.start);
+            Some(tokens[part.start].span.start..next)
+        }
+        ("&&" | ";", "" | "&&" | ";") => {
+            let last = part.start.checked_sub(2).map_or(0, |at| tokens[at].span.end);
+            Some(last..tokens[part.end - 1].span.end)
+        }
+        _ => None,
+    }
 }
 
 /// The last token of `longhaul [--socket PATH] hook EVENT [--agent NAME]`.
@@ -144,6 +159,8 @@ mod tests {
         ] {
             assert_eq!(find(command).map(|call| call.program), Some(program.into()), "{command}");
         }
+        let call = find("pre; '/my dir/longhaul' --socket '/a b' hook Stop").unwrap();
+        assert_eq!(call.socket, Some("/a b".into()));
         for command in [
             "/usr/bin/notlonghaul hook Stop",
             "echo longhaul",
@@ -165,10 +182,42 @@ mod tests {
             ("tee x | longhaul hook Stop", "tee x | NEW", Some("tee x | true")),
             ("longhaul hook Stop | tee x", "NEW | tee x", Some("true | tee x")),
             ("pre && longhaul hook Stop >> log 2>&1", "pre && NEW >> log 2>&1", Some("pre")),
+            ("pre && longhaul hook Stop; post", "pre && NEW; post", Some("pre; post")),
+            ("pre; longhaul hook Stop && post", "pre; NEW && post", Some("pre; post")),
+            ("pre || longhaul hook Stop; post", "pre || NEW; post", Some("pre || true; post")),
+            ("longhaul hook Stop;", "NEW;", None),
+            ("timeout 5 /a/longhaul hook Stop > log", "timeout 5 NEW > log", None),
         ] {
             let call = find(command).unwrap();
             assert_eq!(call.replaced(command, "NEW"), replaced);
             assert_eq!(call.removed(command).as_deref(), removed, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_without_a_call_is_a_valid_command() {
+        for (command, removed) in [
+            ("if [ -z \"$N\" ]; then /a/longhaul hook Stop; fi", "if [ -z \"$N\" ]; then true; fi"),
+            (
+                "if [ -z \"$N\" ]; then\n/a/longhaul hook Stop; fi",
+                "if [ -z \"$N\" ]; then\ntrue; fi",
+            ),
+            ("if a; then b && /a/longhaul hook Stop; fi", "if a; then b; fi"),
+            ("if a; then b; /a/longhaul hook Stop; fi", "if a; then b; fi"),
+            ("if /a/longhaul hook Stop; then x; fi", "if true; then x; fi"),
+            ("{ /a/longhaul hook Stop; } 2>>/tmp/log", "{ true; } 2>>/tmp/log"),
+            ("{ a; /a/longhaul hook Stop; }", "{ a; }"),
+            ("(/a/longhaul hook Stop; a)", "(true; a)"),
+            ("(a; /a/longhaul hook Stop)", "(a; true)"),
+            ("while a; do /a/longhaul hook Stop; done", "while a; do true; done"),
+            ("x=$(/a/longhaul hook Stop)", "x=$(true)"),
+            ("/a/longhaul hook Stop &", "true &"),
+        ] {
+            let call = find(command);
+            let rest = call.and_then(|call| call.removed(command)).unwrap_or_default();
+            assert_eq!(rest, removed, "{command}");
+            let checked = std::process::Command::new("sh").args(["-n", "-c", &rest]).status();
+            assert!(checked.unwrap().success(), "{rest}");
         }
     }
 }

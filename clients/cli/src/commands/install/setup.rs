@@ -1,4 +1,4 @@
-//! Reads our entries in agents' settings, for `longhaul doctor`.
+//! Reads our entries in agents' settings, for `longhaul doctor` and for another install.
 //!
 //! Unreadable settings count as having none of our entries: the agent itself reports what is wrong with them.
 
@@ -12,7 +12,10 @@ use toml_edit::{DocumentMut, Item};
 
 pub(in crate::commands) use super::claude_plugin::{Installation, PluginSetup, VERSION_MIN};
 pub(in crate::commands) use super::trust::Trust;
-use super::{agent_hooks, claude, claude_plugin, codex, codex_gateway, hook_call, place, trust};
+use super::{
+    agent_hooks, bridge, claude, claude_plugin, codex_gateway, codex_provider, hook_call, place,
+    trust,
+};
 
 /// An agent that has run on this machine.
 pub(in crate::commands) struct AgentSetup {
@@ -30,8 +33,15 @@ pub(in crate::commands) struct AgentSetup {
 /// What can answer an agent's compactions.
 pub(in crate::commands) enum Seat {
     Plugin(PluginSetup),
-    /// `None` without a gateway.
-    Gateway(Option<GatewaySetup>),
+    Gateway(GatewaySeat),
+}
+
+/// Codex's gateway.
+pub(in crate::commands) enum GatewaySeat {
+    Absent,
+    /// Codex's settings redirect these providers to a gateway without settings.
+    Lost(Vec<String>),
+    Installed(GatewaySetup),
 }
 
 pub(in crate::commands) struct GatewaySetup {
@@ -78,17 +88,21 @@ fn codex() -> Option<AgentSetup> {
         feature.and_then(Item::as_bool) == Some(false)
     };
     let switched_off = is_off("hooks").then_some("features.hooks = false in its config.toml");
-    let server = config.get("mcp_servers").and_then(|servers| servers.get(codex::SERVER));
+    let server = config.get("mcp_servers").and_then(|servers| servers.get(bridge::SERVER));
     let server = server.and_then(Item::as_table_like).and_then(|server| {
         let program = server.get("command").and_then(Item::as_str)?.into();
         let is_enabled = server.get("enabled").and_then(Item::as_bool) != Some(false);
         Some(Server { program, is_enabled })
     });
-    let gateway = GatewaySettings::in_force().map(|settings| {
-        let in_use = codex_gateway::routes_in_use(&config, &settings);
-        GatewaySetup { settings, in_use }
+    let redirected = || codex_provider::redirected(&config);
+    let seat = Seat::Gateway(match GatewaySettings::in_force() {
+        Some(settings) => {
+            let in_use = codex_gateway::routes_in_use(&config, &settings);
+            GatewaySeat::Installed(GatewaySetup { settings, in_use })
+        }
+        None if redirected().is_empty() => GatewaySeat::Absent,
+        None => GatewaySeat::Lost(redirected()),
     });
-    let seat = Seat::Gateway(gateway);
     Some(AgentSetup { name: "codex", hooks, missing, switched_off, server, seat })
 }
 
@@ -109,7 +123,7 @@ fn claude() -> Option<AgentSetup> {
     let is_off = settings["disableAllHooks"] == true;
     let switched_off = is_off.then_some("disableAllHooks in its settings.json");
     let state = claude::state_file().map(|file| json(&file)).unwrap_or_default();
-    let command = state["mcpServers"][claude::SERVER]["command"].as_str();
+    let command = state["mcpServers"][bridge::SERVER]["command"].as_str();
     let server = command.map(|command| Server { program: command.into(), is_enabled: true });
     let seat = Seat::Plugin(claude_plugin::setup(&folder));
     Some(AgentSetup { name: "claude", hooks, missing, switched_off, server, seat })
@@ -131,6 +145,15 @@ fn hooks(
         }
     }
     (found, missing)
+}
+
+/// The socket that our hooks name.
+pub(super) fn socket(settings: &Value) -> Option<PathBuf> {
+    let mut calls = agent_hooks::EVENTS.iter().filter_map(|event| {
+        let (_, _, command) = ours(&settings["hooks"][event])?;
+        hook_call::find(command)
+    });
+    calls.find_map(|call| call.socket)
 }
 
 /// Our first hook in a list of groups: indexes of group and handler, and the command.

@@ -8,7 +8,7 @@ use super::codex_gateway;
 use super::error::missing;
 use super::place;
 use super::plan::{Direction, Plan};
-use crate::failure::Failure;
+use crate::failure::{CONFIG, Failure};
 
 const SOCKET: &str = "longhauld.socket";
 const SERVICE: &str = "longhauld.service";
@@ -148,12 +148,26 @@ pub(in crate::commands) fn allows_network(unit: &str) -> bool {
 
 /// The path of a program in a unit; `%h` stands for the home folder.
 fn program(daemon: &Path) -> Result<String, Failure> {
-    let home = place::home()?;
-    let place = match daemon.strip_prefix(&home) {
-        Ok(below) => Path::new("%h").join(below),
-        Err(_) => daemon.to_owned(),
+    escaped(daemon, &place::home()?).ok_or_else(|| {
+        let path = daemon.display();
+        let message =
+            format!("systemd starts no program with a quote or a backslash in its path: {path}");
+        Failure::new(CONFIG, message).with_hint("install longhaul in another folder")
+    })
+}
+
+/// A path as systemd reads it; `None` for one that it rejects. It keeps a `$` in the path of a program.
+fn escaped(program: &Path, home: &Path) -> Option<String> {
+    let text = |path: &Path| path.to_string_lossy().replace('%', "%%");
+    let place = match program.strip_prefix(home) {
+        Ok(below) => format!("%h/{}", text(below)),
+        Err(_) => text(program),
     };
-    Ok(place.to_string_lossy().into_owned())
+    let is_rejected = |letter: char| letter.is_control() || "\"'\\".contains(letter);
+    if place.contains(is_rejected) {
+        return None;
+    }
+    Some(if place.contains(' ') { format!("\"{place}\"") } else { place })
 }
 
 fn systemctl(arguments: &[&str]) -> Vec<String> {
@@ -169,6 +183,22 @@ mod tests {
         assert_eq!(SERVICE_UNIT.matches(PROGRAM).count(), 1);
         assert_eq!(GATEWAY_SERVICE_UNIT.matches(GATEWAY_PROGRAM).count(), 1);
         assert_eq!(GATEWAY_SOCKET_UNIT.matches(GATEWAY_LISTEN).count(), 1);
+    }
+
+    #[test]
+    fn path_of_a_program_is_written_as_systemd_reads_it() {
+        for (path, expected) in [
+            ("/opt/longhauld", Some("/opt/longhauld")),
+            ("/home/ada/bin/longhauld", Some("%h/bin/longhauld")),
+            ("/home/ada/my 5%/longhauld", Some("\"%h/my 5%%/longhauld\"")),
+            ("/opt/my tools/longhauld", Some("\"/opt/my tools/longhauld\"")),
+            ("/opt/a$b/longhauld", Some("/opt/a$b/longhauld")),
+            ("/opt/a\"b/longhauld", None),
+            ("/opt/a\\b/longhauld", None),
+        ] {
+            let found = escaped(Path::new(path), Path::new("/home/ada"));
+            assert_eq!(found.as_deref(), expected, "{path}");
+        }
     }
 
     #[test]

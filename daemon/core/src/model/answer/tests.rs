@@ -272,8 +272,10 @@ fn an_answer_may_be_as_large_as_its_limit() {
 fn credentials_in_an_answer_are_redacted_and_nothing_else_is_changed() {
     let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
     let message = |words: &str| json!({"type":"message","role":"assistant","content":[{"type":"output_text","text":words}]});
-    let encrypted = json!({"type":"compaction","encrypted_content":secret});
-    let items = raw(&[message(&format!("use {secret}")), message("use a key"), encrypted]);
+    let payload = format!("gAAAA{}", "a1B2-c3D4_".repeat(60));
+    let sealed = json!({"type":"compaction","encrypted_content":payload});
+    let spoken = json!({"type":"reasoning","summary":[secret],"encrypted_content":payload});
+    let items = raw(&[message(&format!("use {secret}")), message("use a key"), sealed, spoken]);
     let usage = Usage { input: 9, cached_input: 4, output: 2 };
     let answer = Answer { text: format!("use {secret}"), items: items.clone(), usage }.redacted();
     assert!(
@@ -285,7 +287,9 @@ fn credentials_in_an_answer_are_redacted_and_nothing_else_is_changed() {
         answer.items[0].get().contains("use ") && !answer.items[0].get().contains("abcdefghij")
     );
     assert_eq!((answer.items[1].get(), answer.items[2].get()), (items[1].get(), items[2].get()));
-    assert_eq!((answer.items.len(), answer.usage), (3, usage));
+    let spoken = answer.items[3].get();
+    assert!(spoken.contains(&payload) && !spoken.contains("abcdefghij"), "{spoken}");
+    assert_eq!((answer.items.len(), answer.usage), (4, usage));
 }
 
 #[test]

@@ -18,7 +18,21 @@ fn a_value_in_a_block_or_a_table_cell_is_hidden() {
 
 #[test]
 fn a_setting_of_a_command_is_hidden() {
-    check_each(&["aws configure set aws_secret_access_key «{an:40}» --profile x"]);
+    check_each(&[
+        "aws configure set aws_secret_access_key «{an:40}» --profile x",
+        "set -x API_KEY «{an:32}»",
+        "if true; set -gx API_KEY «{an:32}»; end",
+        "set -U -x DB_PASSWORD '«hunter22»'",
+        "set --global --export GITHUB_TOKEN «{an:40}»",
+        "setenv API_KEY «{an:32}»\nsetenv PORT 80",
+        r#"{"command":"set -x API_KEY «{an:32}»"}"#,
+        "set -x TOKEN_FILE /run/token; set -e SECRET_KEY",
+        "set -x PASSWORD_STORE_DIR ~/.store",
+        "set -x token budgets higher",
+        "setenv PASSWORD_PROMPT off",
+        "sort -u token names; cut -x password field",
+        "the offset -x password hunter22x",
+    ]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use regex::{Captures, Regex};
 use crate::redact::{MARKER, redact};
 
 static BLANK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\{(an|b64|digits|hex|lower|upper|url|uuid)(?::(\d+))?\}").unwrap()
+    Regex::new(r"\{(an|b58|b64|digits|hex|lower|upper|url|uuid)(?::(\d+))?\}").unwrap()
 });
 
 /// Draws from an alphabet, reproducibly by seed.
@@ -28,6 +28,7 @@ impl Generator {
         let upper = LOWER.to_uppercase();
         let alphabet = match kind {
             "an" => [LOWER, &upper, DIGITS].concat(),
+            "b58" => "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz".to_owned(),
             "b64" => [LOWER, &upper, DIGITS, "+/"].concat(),
             "digits" => DIGITS.to_owned(),
             "hex" => "0123456789abcdef".to_owned(),
@@ -52,7 +53,7 @@ impl Generator {
         if length >= 4 && !matches!(kind, "digits") {
             drawn[1] = b'7';
             drawn[length - 1] = if kind == "upper" { b'Q' } else { b'e' };
-            if matches!(kind, "an" | "b64" | "url") {
+            if matches!(kind, "an" | "b58" | "b64" | "url") {
                 drawn[length - 2] = b'K';
             }
         }

@@ -17,10 +17,11 @@ use crate::service::error::ServiceError;
 fn text_hash(name: &TranscriptName) -> u128 {
     let mut of = DigestStream::default();
     of.update(name.path.as_bytes());
-    let (first_pack, generation, is_redacted) = name.identity();
-    of.update(&first_pack.to_be_bytes());
-    of.update(&generation.to_be_bytes());
-    of.update(&[u8::from(is_redacted)]);
+    let identity = name.identity();
+    of.update(&identity.first_pack.to_be_bytes());
+    of.update(&identity.generation.to_be_bytes());
+    of.update(&[u8::from(identity.is_redacted)]);
+    of.update(&identity.redaction.to_be_bytes());
     of.finish().0
 }
 

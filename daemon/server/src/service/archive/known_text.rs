@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::digest::Digest128;
+use longhaul_core::redact;
 use longhaul_store::{ArchiveIndex, ArchivedTranscript, Cursor, FileRow, SupersededText};
 
 use super::reading;
@@ -80,6 +81,7 @@ impl KnownTexts {
             updated_ms: head.map_or(0, |head| head.updated_at_ms),
             lived_ms: 0,
             first_pack: 0,
+            redaction: if is_redacted { redact::VERSION } else { 0 },
         };
         Ok(KnownText { row, is_relabeled: false, superseded })
     }

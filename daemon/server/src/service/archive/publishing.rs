@@ -96,6 +96,10 @@ pub(super) fn name(row: &ArchivedTranscript) -> TranscriptName {
         cwd: row.cwd.clone(),
         is_redacted: row.is_redacted,
         updated_ms: row.updated_ms,
-        state: TextState { first_pack: row.first_pack, source_bytes: row.source_bytes },
+        state: TextState {
+            first_pack: row.first_pack,
+            source_bytes: row.source_bytes,
+            redaction: row.redaction,
+        },
     }
 }

@@ -231,6 +231,7 @@ mod tests {
             updated_ms: 0,
             lived_ms: 0,
             first_pack: 0,
+            redaction: 0,
         }
     }
 

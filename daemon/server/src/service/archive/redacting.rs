@@ -1,4 +1,5 @@
-//! Redacts what was archived before `archive.redact` was on, from the archived texts themselves.
+//! Redacts what was archived before `archive.redact` was on, and again what older rules redacted, from the archived texts
+//! themselves. Both are called plain here.
 //!
 //! A redacted text takes the place of a plain one in one commit, after its packs are on disk, so a kill at any step loses
 //! nothing and the next start continues. Finally, packs with unused chunks are rewritten. Only then does
@@ -9,6 +10,7 @@ use std::io;
 use std::path::PathBuf;
 
 use longhaul_core::archive::chunk::ChunkDigest;
+use longhaul_core::redact;
 use longhaul_store::{
     ArchiveIndex, ArchivedPart, ArchivedTranscript, NewPack, PackRow, SupersededText,
 };
@@ -117,25 +119,36 @@ impl RedactedWriter {
     /// Redacts a text, to take the place of its plain row.
     fn add(&mut self, row: ArchivedTranscript, text: ArchivedText) -> io::Result<()> {
         let (id, end) = (row.id, row.text_bytes);
+        // The place in its transcript, which a text that was redacted before does not show.
+        let source_bytes = row.is_redacted.then_some(row.source_bytes);
         let plain = Transcript::of_archived(text);
-        let known =
-            ArchivedTranscript { id: 0, source_bytes: 0, text_bytes: 0, is_redacted: true, ..row };
+        let known = ArchivedTranscript {
+            id: 0,
+            source_bytes: 0,
+            text_bytes: 0,
+            is_redacted: true,
+            redaction: redact::VERSION,
+            ..row
+        };
         let superseded = vec![SupersededText::Removed(id)];
         let mut whole = ArchivedPart { transcript: known, from: 0, pieces: Vec::new(), superseded };
         let mut tail = Tail::default();
         while whole.transcript.source_bytes < end {
             let next = redacted_part(&plain, whole.transcript.clone(), tail, end)?;
-            let new = next.ok_or_else(|| damaged("a part of the text is missing"))?;
+            let mut new = next.ok_or_else(|| damaged("a part of the text is missing"))?;
             whole.pieces.retain(|piece| piece.offset < new.part.from);
             whole.pieces.extend(&new.part.pieces);
             whole.transcript = new.part.transcript.clone();
             tail = tail_of(&new);
+            let described = &mut new.part.transcript;
+            described.source_bytes = source_bytes.unwrap_or(described.source_bytes);
             self.pending_bytes += new.text.len();
             self.pending.push(new);
             if self.pending_bytes as u64 >= BATCH_BYTES {
                 self.flush()?;
             }
         }
+        whole.transcript.source_bytes = source_bytes.unwrap_or(whole.transcript.source_bytes);
         self.parts.push(whole);
         Ok(())
     }

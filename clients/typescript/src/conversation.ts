@@ -14,6 +14,7 @@ import { Client } from "./client";
 import type { CallOptions, ConnectOptions } from "./client";
 import { LonghaulError } from "./errors";
 import { fitting, shortened } from "./fitting";
+import { limitMs } from "./time-limit";
 import type { AppendItem, CompactionRunResult, ContextSettings, Methods, OptionalSetting } from "./protocol.generated";
 
 /** An item of a history, in the form of the Responses API: a message, a call of a tool, its output. */
@@ -46,8 +47,6 @@ export interface Prompt {
   trouble: LonghaulError | undefined;
 }
 
-/** Milliseconds a compaction may take, a model's summary included. */
-const COMPACTION_MS = 120_000;
 /** Milliseconds before the next attempt to reach an absent daemon. */
 const REST_MS = 2_000;
 /** Maximum tokens of the text that replaces the compacted items. */
@@ -238,7 +237,7 @@ export class Conversation {
           max_tokens: Math.min(VIEW_TOKENS_MAX, Math.floor(this.#room / 4)),
           ...(initial ? { initial_context: initial.items } : {}),
         },
-        { timeoutMs: COMPACTION_MS },
+        { timeoutMs: limitMs("compaction/run", {}) },
       );
       if (initial) await call("thread/append", { thread_id, items: [this.#settingsMarker()] });
       return compaction;

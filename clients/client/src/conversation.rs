@@ -245,7 +245,8 @@ impl Conversation {
             ..Default::default()
         };
         let opened = self.daemon.ask::<Open>(|| params.clone()).await?;
-        if opened.created && self.items.len() > self.unsaved.len() {
+        let unsaved = self.unsaved.iter().filter(|addition| addition.item.is_some()).count();
+        if opened.created && self.items.len() > unsaved {
             self.unsaved.clear();
             for item in self.items.clone() {
                 self.keep(Some(item), None);

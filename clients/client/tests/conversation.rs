@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use longhaul_client::scripted::{field, text_at};
 use longhaul_client::{ClientError, ConnectOptions, Conversation, ConversationOptions};
@@ -332,4 +333,30 @@ async fn a_refused_item_takes_no_other_with_it_and_a_long_history_is_saved_in_pa
     long.close().await.unwrap();
     let prompt = daemon.large_conversation("long").prompt().await.unwrap();
     assert_eq!(prompt.items.len(), 9, "more than a message carries");
+}
+
+#[tokio::test]
+async fn a_daemon_that_lost_its_state_gets_the_whole_conversation_again() {
+    let mut daemon = Daemon::new();
+    daemon.start();
+    let mut chat = daemon.conversation("lost");
+    let message = |text: &str| json!({ "type": "message", "role": "assistant", "content": text });
+    chat.add(vec![message("One."), message("Two.")]).await.unwrap();
+    daemon.kill();
+    fs::remove_dir_all(daemon.home.path().join(".local/state/longhaul")).unwrap();
+    // Marks of turns are no items.
+    for _ in 0..2 {
+        chat.end_turn().await.unwrap();
+    }
+    daemon.start();
+    let mut prompt = chat.prompt().await.unwrap();
+    for _ in 0..200 {
+        if chat.trouble().is_none() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        prompt = chat.prompt().await.unwrap();
+    }
+    assert!(chat.trouble().is_none(), "{:?}", chat.trouble());
+    assert_eq!(prompt.items.len(), 2);
 }

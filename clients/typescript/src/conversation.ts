@@ -14,8 +14,8 @@ import { Client } from "./client";
 import type { CallOptions, ConnectOptions } from "./client";
 import { LonghaulError } from "./errors";
 import { fitting, shortened } from "./fitting";
-import { limitMs } from "./time-limit";
 import type { AppendItem, CompactionRunResult, ContextSettings, Methods, OptionalSetting } from "./protocol.generated";
+import { limitMs } from "./time-limit";
 
 /** An item of a history, in the form of the Responses API: a message, a call of a tool, its output. */
 export type Item = Record<string, unknown>;
@@ -195,7 +195,8 @@ export class Conversation {
       model: model.name,
       context_window: model.window,
     });
-    if (opened.created && this.#items.length > this.#unsaved.length) {
+    const unsaved = this.#unsaved.filter(({ item }) => item).length;
+    if (opened.created && this.#items.length > unsaved) {
       this.#unsaved = this.#items.map((item) => ({ client_item_id: randomUUID(), item }));
     }
     return (this.#thread = opened.thread_id);

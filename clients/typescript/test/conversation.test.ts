@@ -180,6 +180,27 @@ test("a refused item takes no other with it, and a long history is saved in part
   }
 });
 
+test("a daemon that lost its state gets the whole conversation again", { skip }, async () => {
+  const daemon = new Daemon();
+  daemon.start();
+  await (await daemon.client()).close();
+  const options = { name: "test", version: "1", socket: daemon.socket, key: "lost", cwd: daemon.home, patienceMs: 300 };
+  const chat = new Conversation({ ...options, model: { name: "m", window: WINDOW } });
+  try {
+    await chat.add(message("One."), message("Two."));
+    await daemon.stop("SIGKILL");
+    fs.rmSync(path.join(daemon.home, "state"), { recursive: true });
+    // Marks of turns are no items.
+    for (let turn = 0; turn < 2; turn += 1) await chat.endTurn();
+    daemon.start();
+    await untilSaved(chat);
+    assert.equal((await chat.prompt()).items.length, 2);
+  } finally {
+    await chat.close();
+    await daemon.remove();
+  }
+});
+
 test("settings are sent once, and again after a compaction, which can be undone", { skip }, async () => {
   const daemon = new Daemon();
   daemon.start();

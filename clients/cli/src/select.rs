@@ -99,6 +99,14 @@ pub(crate) fn seq(text: &str) -> Result<u64, std::num::ParseIntError> {
     text.trim_start_matches('#').parse()
 }
 
+/// Parses a bound of which 0 leaves nothing. Clap's own error about it would name the largest number of a `u64`.
+pub(crate) fn one_or_more(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("must be 1 or more".to_owned()),
+        parsed => parsed.map_err(|error: std::num::ParseIntError| error.to_string()),
+    }
+}
+
 /// Syncs the thread's transcript; a stale answer is better than none.
 pub(crate) async fn catch_up(client: &Client, thread: &ThreadSummary, session: &Session) {
     let params = SyncParams { thread_id: Some(thread.thread_id.clone()), ..Default::default() };

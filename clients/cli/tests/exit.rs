@@ -1,7 +1,7 @@
 use longhaul_client::scripted::{Reply, field, set, text_at};
 use longhaul_protocol::version::Disagreement;
 use longhaul_protocol::{ErrorKind, WireError};
-use longhaul_protocol::{archive, compaction, daemon, history, job, policy};
+use longhaul_protocol::{archive, compaction, daemon, history, job, policy, thread};
 use serde_json::{Value, json};
 
 use crate::answers::{THREAD, script, summary};
@@ -182,6 +182,33 @@ fn repeated_undo_undoes_the_one_before_until_none_is_left() {
                 (1, "error: all compactions of this thread are undone\n")
             ),
         }
+    }
+}
+
+#[test]
+fn undo_passes_over_views_that_were_only_printed() {
+    let row = |id: &str, seq: u64| {
+        let mut row = summary();
+        for (field, value) in
+            [("compaction_id", json!(id)), ("seq", json!(seq)), ("undone_at", Value::Null)]
+        {
+            set(&mut row, field, value);
+        }
+        row
+    };
+    let (printed, installed) = (row("cmp_printed", 300), row("cmp_installed", 200));
+    let bill = |in_force_seq: Option<u64>| {
+        json!({
+            "thread_id": THREAD, "agent": { "source": "none", "compactions": 0 }, "agent_compactions": [],
+            "compactions": [{ "summary": installed, "in_force_seq": in_force_seq }, { "summary": printed }],
+        })
+    };
+    for (in_force_seq, expected) in [(Some(201), "cmp_installed"), (None, "cmp_printed")] {
+        let rows = json!({ "compactions": [printed, installed] });
+        let script = script().result::<compaction::CompactionList>(rows);
+        let desk = Desk::new(script.result::<thread::Bill>(bill(in_force_seq)));
+        let done = desk.run(&["undo", "--thread", THREAD]);
+        assert_eq!(desk.last_params::<compaction::Undo>().compaction_id, expected, "{done:?}");
     }
 }
 

@@ -31,6 +31,11 @@ fn usage_errors_are_64_with_a_suggestion() {
         assert_eq!(done.stdout, "");
     }
     assert!(output(&["compcat"]).stderr.contains("'compact'"));
+    let none = output(&["compact", "--max-tokens", "0"]).stderr;
+    assert!(
+        none.contains("invalid value '0' for '--max-tokens <N>': must be 1 or more\n"),
+        "{none}"
+    );
 }
 
 /// Also without a daemon: a wrong file may be why it does not start.

@@ -3,7 +3,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, text_at};
-use longhaul_protocol::{event, thread};
+use longhaul_protocol::daemon::Initialize;
+use longhaul_protocol::{ErrorKind, WireError, event, thread};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -55,9 +56,31 @@ fn follow_shows_new_items_survives_a_restart_and_ends_with_ctrl_c() {
     drop(second);
 }
 
+#[test]
+fn follow_ends_with_a_daemon_of_another_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("v1.sock");
+    let first = ScriptedServer::start(&socket, daemon(10)).unwrap();
+    let mut child = follow(folder.path(), &socket);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    first.close_all();
+    drop(first);
+    std::fs::remove_file(&socket).unwrap();
+    let newer = script().on::<Initialize>(|_| {
+        let error = WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3 are spoken");
+        Reply::Error(error.with_detail(json!({ "disagreement": "client_too_old" })))
+    });
+    let _second = ScriptedServer::start(&socket, newer).unwrap();
+    let done = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(78), "{stderr}");
+    assert!(stderr.contains("too old for the running daemon"), "{stderr}");
+}
+
 fn follow(folder: &Path, socket: &Path) -> std::process::Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     crate::surround(&mut command, folder);
     let args = ["thread", "tail", "-f", "-n", "1", "--json", "--socket"];
-    command.args(args).arg(socket).stdout(Stdio::piped()).spawn().unwrap()
+    command.args(args).arg(socket).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }

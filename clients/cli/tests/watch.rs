@@ -80,7 +80,7 @@ fn watch(desk: &Desk, more: &[&str]) -> std::process::Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     crate::surround(&mut command, desk.folder.path());
     command.args(["watch", THREAD, "--socket"]).arg(desk.server.path()).args(more);
-    command.stdout(Stdio::piped()).spawn().unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]
@@ -132,6 +132,19 @@ fn json_lines_are_the_daemons_answers() {
     child.wait().unwrap();
     let methods: Vec<_> = desk.server.requests().into_iter().map(|(method, _)| method).collect();
     assert!(!methods.contains(&"policy/log".to_owned()), "no unneeded requests");
+}
+
+#[test]
+fn a_daemon_that_dies_is_an_error() {
+    let desk = desk_with_events(Vec::new());
+    let mut child = watch(&desk, &[]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    desk.server.close_all();
+    let done = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(69), "{stderr}");
+    assert!(stderr.contains("error: the connection to the daemon broke"), "{stderr}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use tokio::net::UnixStream;
 
 use crate::connection::Connection;
 use crate::subscription::Router;
+use crate::time_limit::limit_ms;
 use crate::{ClientError, Subscription};
 
 /// Bytes of a message around its params: version, id, name of the method.
@@ -20,13 +21,14 @@ const ENVELOPE_BYTES: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Client {
     connection: Arc<Connection>,
-    timeout_ms: u64,
+    /// `None`: each call has its own.
+    timeout_ms: Option<u64>,
     session: Option<Arc<InitializeResult>>,
 }
 
 impl Client {
     /// A client on an open connection, before the handshake.
-    pub(crate) fn new(stream: UnixStream, timeout_ms: u64) -> Self {
+    pub(crate) fn new(stream: UnixStream, timeout_ms: Option<u64>) -> Self {
         Self { connection: Arc::new(Connection::new(stream)), timeout_ms, session: None }
     }
 
@@ -60,10 +62,14 @@ impl Client {
         if bytes > max {
             return Err(ClientError::TooLarge { bytes, max });
         }
-        let (method, after_ms) = (M::NAME, self.timeout_ms);
+        let method = M::NAME;
         let request = self.connection.request(method, &params);
-        let answer = tokio::time::timeout(Duration::from_millis(after_ms), request).await;
-        let result = answer.map_err(|_| ClientError::Timeout { method, after_ms })??;
+        let result = match self.timeout_ms.or_else(|| limit_ms::<M>(&params)) {
+            Some(after_ms) => tokio::time::timeout(Duration::from_millis(after_ms), request)
+                .await
+                .map_err(|_| ClientError::Timeout { method, after_ms })??,
+            None => request.await?,
+        };
         serde_json::from_str(&result).map_err(unreadable)
     }
 

@@ -19,12 +19,13 @@ pub struct ConnectOptions {
     client: ClientInfo,
     socket: Option<PathBuf>,
     is_agent: bool,
-    request_timeout_ms: u64,
+    request_timeout_ms: Option<u64>,
     connect_timeout_ms: u64,
 }
 
 impl ConnectOptions {
-    /// Default timeout of a call in milliseconds.
+    /// Default timeout of a call in milliseconds. A compaction has its deadline and 15 s more; memory's run and the
+    /// archive's verification and restoration have none.
     pub const REQUEST_TIMEOUT_MS: u64 = 60_000;
     /// Default timeout of opening a connection in milliseconds. Under socket activation it includes the daemon's start.
     pub const CONNECT_TIMEOUT_MS: u64 = 5_000;
@@ -36,7 +37,7 @@ impl ConnectOptions {
             client: ClientInfo { name: name.to_owned(), version: version.to_owned() },
             socket: None,
             is_agent: false,
-            request_timeout_ms: Self::REQUEST_TIMEOUT_MS,
+            request_timeout_ms: None,
             connect_timeout_ms: Self::CONNECT_TIMEOUT_MS,
         }
     }
@@ -61,10 +62,10 @@ impl ConnectOptions {
         (&self.client.name, &self.client.version)
     }
 
-    /// Timeout of a call in milliseconds.
+    /// Timeout of every call in milliseconds, instead of the defaults.
     #[must_use]
     pub const fn request_timeout_ms(mut self, request_timeout_ms: u64) -> Self {
-        self.request_timeout_ms = request_timeout_ms;
+        self.request_timeout_ms = Some(request_timeout_ms);
         self
     }
 

@@ -20,10 +20,11 @@ use longhaul_protocol::compaction::{
 use longhaul_protocol::context::{
     Diff, DiffParams, Normalize, NormalizeParams, OptionalSetting, Settings,
 };
-use longhaul_protocol::limit::APPEND_ITEMS_MAX;
+use longhaul_protocol::limit::{APPEND_ITEM_BYTES_MAX, APPEND_ITEMS_MAX};
 use longhaul_protocol::thread::{Append, AppendItem, AppendParams, Marker, Open, OpenParams};
 use longhaul_protocol::{ErrorKind, history};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::{ClientError, ConnectOptions};
 use daemon::Daemon;
@@ -31,6 +32,9 @@ use fitting::{fitting, shortened};
 
 /// Maximum tokens of the text that replaces a compacted history.
 const VIEW_TOKENS_MAX: u64 = 8_000;
+
+/// Characters of a refused item in the hint of its error.
+const REFUSED_CHARS: usize = 120;
 
 /// Which conversation, and with whom.
 #[derive(Debug, Clone)]
@@ -133,7 +137,8 @@ impl Conversation {
     /// output larger than a quarter of the window loses its middle.
     ///
     /// # Errors
-    /// An item is invalid or too large; none of them was added.
+    /// The daemon refused an item as invalid or too large, maybe one that was added earlier without a daemon. It is left
+    /// out of the conversation; the others were added.
     pub async fn add(&mut self, items: Vec<Value>) -> Result<(), ClientError> {
         if items.iter().any(|item| item["role"] == "user") {
             let initial = self.add_settings().await;
@@ -240,7 +245,8 @@ impl Conversation {
             ..Default::default()
         };
         let opened = self.daemon.ask::<Open>(|| params.clone()).await?;
-        if opened.created && self.items.len() > self.unsaved.len() {
+        let unsaved = self.unsaved.iter().filter(|addition| addition.item.is_some()).count();
+        if opened.created && self.items.len() > unsaved {
             self.unsaved.clear();
             for item in self.items.clone() {
                 self.keep(Some(item), None);
@@ -250,28 +256,46 @@ impl Conversation {
         Ok(opened.thread_id)
     }
 
+    /// Appends what is unsaved. A refused addition is dropped, so that it does not block the others; the first refusal is
+    /// the error.
     async fn save(&mut self) -> Result<(), ClientError> {
         let thread_id = self.open().await?;
+        let mut refusal = None;
+        let mut items_max = APPEND_ITEMS_MAX;
         while !self.unsaved.is_empty() {
-            let items: Vec<_> = self.unsaved.iter().take(APPEND_ITEMS_MAX).cloned().collect();
+            let items = batch(&self.unsaved, items_max);
             let params = || AppendParams {
                 thread_id: thread_id.clone(),
                 items: items.clone(),
                 expected_seq: None,
             };
-            let appended = self.daemon.ask::<Append>(params).await;
-            let is_mistake = appended.as_ref().is_err_and(daemon::is_mistake);
-            // A rejected item must not block later ones.
-            if is_mistake {
-                self.items
-                    .retain(|item| !items.iter().any(|added| added.item.as_ref() == Some(item)));
+            let error = match self.daemon.ask::<Append>(params).await {
+                Ok(_) => {
+                    self.unsaved.drain(..items.len());
+                    continue;
+                }
+                Err(error) if daemon::is_mistake(&error) => error,
+                Err(error) => return Err(error),
+            };
+            let named = refused_id(&error);
+            let at = items.iter().position(|item| Some(item.client_item_id.as_str()) == named);
+            match at.or((items.len() == 1).then_some(0)) {
+                Some(at) => {
+                    let item = self.drop_unsaved(at);
+                    refusal.get_or_insert_with(|| about(error, item.as_ref()));
+                }
+                None => items_max = 1,
             }
-            if is_mistake || appended.is_ok() {
-                self.unsaved.drain(..items.len());
-            }
-            appended?;
         }
-        Ok(())
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// Drops an addition from the copy of the history, whose newest items are the unsaved ones.
+    fn drop_unsaved(&mut self, at: usize) -> Option<Value> {
+        let newer = self.unsaved.range(at..).filter(|addition| addition.item.is_some()).count();
+        let dropped = self.unsaved.remove(at)?.item?;
+        self.items.remove(self.items.len() - newer);
+        Some(dropped)
     }
 
     /// Compacts and installs the result; `None` if it would gain nothing.
@@ -354,7 +378,43 @@ impl Conversation {
             }
         }
         let whole = || NormalizeParams { items: items.clone(), ..Default::default() };
-        let normal = self.daemon.ask::<Normalize>(whole).await?.items;
-        Ok(normal.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect())
+        let values = |items: &[Box<RawValue>]| -> Vec<Value> {
+            items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect()
+        };
+        match self.daemon.ask::<Normalize>(whole).await {
+            Ok(normal) => Ok(values(&normal.items)),
+            // More than a message can carry, such as many images.
+            Err(ClientError::TooLarge { .. }) => Ok(fitting(&values(&items), self.room())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The first of the additions, at most `items_max` and at least one, in a message with room to spare.
+fn batch(unsaved: &VecDeque<AppendItem>, items_max: usize) -> Vec<AppendItem> {
+    let mut bytes = 0;
+    let fits = |addition: &&AppendItem| {
+        let is_first = bytes == 0;
+        bytes += serde_json::to_vec(addition).map_or(0, |json| json.len());
+        is_first || bytes <= APPEND_ITEM_BYTES_MAX
+    };
+    unsaved.iter().take(items_max).take_while(fits).cloned().collect()
+}
+
+/// The addition because of which the daemon refused a batch.
+fn refused_id(error: &ClientError) -> Option<&str> {
+    let ClientError::Refused(error) = error else { return None };
+    error.data.as_ref()?.detail.as_ref()?.get("client_item_id")?.as_str()
+}
+
+/// The refusal, with the beginning of the item: the caller may have added it long before.
+fn about(error: ClientError, item: Option<&Value>) -> ClientError {
+    match (error, item) {
+        (ClientError::Refused(error), Some(item)) => {
+            let start: String = item.to_string().chars().take(REFUSED_CHARS).collect();
+            let hint = format!("it was left out of the conversation: {start}");
+            ClientError::Refused(Box::new(error.with_hint(hint)))
+        }
+        (error, _) => error,
     }
 }

@@ -34,6 +34,7 @@ pub mod gateway;
 pub mod scripted;
 pub mod socket;
 mod subscription;
+mod time_limit;
 
 pub use client::Client;
 pub use connect::ConnectOptions;

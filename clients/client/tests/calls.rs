@@ -1,7 +1,10 @@
+use std::pin::pin;
+use std::time::Duration;
+
 use longhaul_client::scripted::{Reply, Script};
 use longhaul_client::{Client, ClientError, ConnectOptions};
 use longhaul_protocol::{ErrorKind, Retry, RevisionRange, WireError};
-use longhaul_protocol::{compaction, context, daemon, thread};
+use longhaul_protocol::{compaction, context, daemon, memory, thread};
 use serde_json::json;
 
 use crate::Daemon;
@@ -107,6 +110,26 @@ async fn what_belongs_to_no_call_does_not_end_the_others() {
     assert!(matches!(late, ClientError::Timeout { method: "daemon/status", after_ms: 200 }));
     assert_eq!(late.to_string(), "the daemon did not answer within 200 ms");
     assert_eq!(found.unwrap().tokens, 2);
+}
+
+#[tokio::test]
+async fn a_call_waits_as_long_as_the_daemon_may_work() {
+    let silent = || Reply::Lines(vec![r#"{"jsonrpc":"2.0","method":"weather"}"#.to_owned()]);
+    let daemon = Daemon::start(
+        examples().on::<compaction::Run>(move |_| silent()).on::<memory::Run>(move |_| silent()),
+    );
+    let client = daemon.connect().await.unwrap();
+    tokio::time::pause();
+    for (deadline_ms, limit_ms) in [(None, 135_000), (Some(600_000), 615_000)] {
+        let params = compaction::RunParams { deadline_ms, ..Default::default() };
+        let late = client.call::<compaction::Run>(params).await.unwrap_err();
+        assert!(matches!(late, ClientError::Timeout { after_ms, .. } if after_ms == limit_ms));
+    }
+    let a_day = Duration::from_secs(24 * 3600);
+    let mut run = pin!(client.call::<memory::Run>(memory::RunParams::default()));
+    assert!(tokio::time::timeout(a_day, &mut run).await.is_err());
+    daemon.server.close_all();
+    assert!(matches!(run.await.unwrap_err(), ClientError::Broken(_)));
 }
 
 #[tokio::test]

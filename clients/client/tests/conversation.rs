@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use longhaul_client::scripted::{field, text_at};
 use longhaul_client::{ClientError, ConnectOptions, Conversation, ConversationOptions};
@@ -73,6 +74,13 @@ impl Daemon {
         let model = ("m", WINDOW as u64);
         let options = ConversationOptions::new(connect, key, "/w/project", model);
         Conversation::new(ConversationOptions { patience_ms: 300, ..options })
+    }
+
+    /// One whose window and patience are large enough for megabytes.
+    fn large_conversation(&self, key: &str) -> Conversation {
+        let connect = ConnectOptions::new("test", "1").socket(self.socket());
+        let options = ConversationOptions::new(connect, key, "/w/project", ("m", 100_000_000));
+        Conversation::new(ConversationOptions { patience_ms: 60_000, ..options })
     }
 }
 
@@ -297,4 +305,58 @@ async fn without_a_daemon_a_conversation_goes_on_says_why_and_is_saved_when_ther
     assert!(chat.trouble().is_none());
     let texts: Vec<_> = items.iter().map(|item| text_at(item, "content.0.text")).collect();
     assert_eq!(texts, ["One.", "Two.", "Three."]);
+}
+
+#[tokio::test]
+async fn a_refused_item_takes_no_other_with_it_and_a_long_history_is_saved_in_parts() {
+    let mut daemon = Daemon::new();
+    let message = |text: String| json!({ "type": "message", "role": "assistant", "content": text });
+    let mut refusing = daemon.large_conversation("refusing");
+    let said = [message("Same.".into()), message("a".repeat(5 << 20)), message("Same.".into())];
+    refusing.add(vec![message("First.".into())]).await.unwrap();
+    refusing.add(said.to_vec()).await.unwrap();
+    let mut long = daemon.large_conversation("long");
+    for number in 0..9 {
+        let image = format!("data:image/png;base64,{number}{}", "A".repeat(2 << 20));
+        let content = json!([{ "type": "input_image", "image_url": image }]);
+        let item = json!({ "type": "message", "role": "user", "content": content });
+        long.add(vec![item]).await.unwrap();
+    }
+    daemon.start();
+    let refused = refusing.close().await.unwrap_err();
+    assert!(matches!(&refused, ClientError::Refused(e) if e.kind() == ErrorKind::LimitExceeded));
+    assert!(refused.hint().unwrap().contains(r#""content":"aaaa"#), "{refused:?}");
+    let items = daemon.large_conversation("refusing").prompt().await.unwrap().items;
+    let texts: Vec<_> = items.iter().map(|item| text_at(item, "content.0.text")).collect();
+    assert_eq!(texts, ["First.", "Same.", "Same."]);
+
+    long.close().await.unwrap();
+    let prompt = daemon.large_conversation("long").prompt().await.unwrap();
+    assert_eq!(prompt.items.len(), 9, "more than a message carries");
+}
+
+#[tokio::test]
+async fn a_daemon_that_lost_its_state_gets_the_whole_conversation_again() {
+    let mut daemon = Daemon::new();
+    daemon.start();
+    let mut chat = daemon.conversation("lost");
+    let message = |text: &str| json!({ "type": "message", "role": "assistant", "content": text });
+    chat.add(vec![message("One."), message("Two.")]).await.unwrap();
+    daemon.kill();
+    fs::remove_dir_all(daemon.home.path().join(".local/state/longhaul")).unwrap();
+    // Marks of turns are no items.
+    for _ in 0..2 {
+        chat.end_turn().await.unwrap();
+    }
+    daemon.start();
+    let mut prompt = chat.prompt().await.unwrap();
+    for _ in 0..200 {
+        if chat.trouble().is_none() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        prompt = chat.prompt().await.unwrap();
+    }
+    assert!(chat.trouble().is_none(), "{:?}", chat.trouble());
+    assert_eq!(prompt.items.len(), 2);
 }

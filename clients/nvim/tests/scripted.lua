@@ -104,11 +104,52 @@ local function check_full_queue(folder)
   server:close()
 end
 
+--- A call waits as long as the daemon may work: the timer of each call, in seconds.
+local function check_limits(folder)
+  client.options.socket = folder .. '/limits.sock'
+  local stop = play(client.options.socket, hello)
+  client.wait('daemon/status', {}, 2000)
+  local new_timer = uv.new_timer
+  local function limit(method, params)
+    local longest = 0
+    uv.new_timer = function()
+      local timer = new_timer()
+      return {
+        start = function(_, ms, ...)
+          longest = math.max(longest, ms)
+          return timer:start(ms, ...)
+        end,
+        close = function()
+          timer:close()
+        end,
+        is_closing = function()
+          return timer:is_closing()
+        end,
+      }
+    end
+    local answer, problem
+    client.request(method, params, function(failed, result)
+      answer, problem = result, failed
+    end)
+    uv.new_timer = new_timer
+    support.wait_for('the answer', function()
+      return answer or problem
+    end)
+    return longest / 1000
+  end
+  assert(limit('thread/list', {}) == 60)
+  assert(limit('compaction/run', {}) == 135)
+  assert(limit('compaction/run', { deadline_ms = 600000 }) == 615)
+  assert(limit('memory/run', {}) == 0)
+  stop()
+end
+
 return function()
   local folder = vim.fn.tempname()
   vim.fn.mkdir(folder, 'p', 448)
   client.options.may_start = false
   check_versions(folder)
   check_full_queue(folder)
+  check_limits(folder)
   client.options.socket = nil
 end

@@ -211,10 +211,28 @@ local function check_choices()
   end
 end
 
+--- Where the folder's project has no thread, the newest of all is read, and nothing is changed.
+local function check_elsewhere()
+  vim.cmd('cd ' .. vim.fn.tempname():gsub('/[^/]*$', ''))
+  expect(shown('Longhaul'), 'tool outputs')
+  for _, command in ipairs({ 'compact', 'pin Keep it', 'pin', 'drop', 'undo', 'continue' }) do
+    local before = #notices
+    vim.cmd('Longhaul ' .. command)
+    support.wait_for(command .. ' is refused', function()
+      return #notices > before and notices[#notices]:find('no thread of this folder or its project', 1, true)
+    end)
+  end
+end
+
 return function()
   local daemon = support.daemon()
   daemon:start()
   local thread = daemon.ingested()
+  check_elsewhere()
+  -- Below the folder of the sample session.
+  vim.fn.getcwd = function()
+    return '/home/dev/ledger/src'
+  end
   expect(shown('Longhaul'), 'tool outputs')
   expect(shown('Longhaul compact 400'), '%S')
   assert(notices[#notices]:find('tokens; %d+ items dropped'), vim.inspect(notices))

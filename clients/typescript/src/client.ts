@@ -15,14 +15,14 @@ import type { InitializeResult, Methods } from "./protocol.generated";
 import { defaultSocket } from "./socket";
 import { startDaemon } from "./start";
 import { Subscription } from "./subscription";
+import { limitMs } from "./time-limit";
 
-const REQUEST_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Milliseconds without a daemon before calls fail. */
 const ABSENCE_MS = 10_000;
 /** Maximum unanswered calls. */
 const CALLS_MAX = 1024;
-/** Maximum retries of a call after an error with `retry: "backoff"`. */
+/** Maximum retries of a call after an error with `retry: "backoff"`, and of one without a limit. */
 const WAITS_MAX = 4;
 /** Maximum milliseconds between attempts to connect: for a call, and for subscriptions only. */
 const CALL_BACKOFF_MS = 500;
@@ -41,7 +41,10 @@ export interface ConnectOptions {
   socket?: string;
   /** Whether a call may start the daemon with `longhaul up`; a path names the `longhaul` to run. Default: false. `LONGHAUL_AUTOSTART=0` overrides it. */
   start?: boolean | string;
-  /** Timeout of a call in milliseconds. Default: 60,000. */
+  /**
+   * Timeout of every call in milliseconds. Default: 60,000; for a compaction its deadline and 15 s more; none for
+   * `memory/run`, `archive/verify` and `archive/restore`.
+   */
   requestTimeoutMs?: number;
   /** Timeout for opening a connection in milliseconds. Default: 5,000. */
   connectTimeoutMs?: number;
@@ -54,7 +57,10 @@ export interface CallOptions {
   timeoutMs?: number;
 }
 
-type Settings = Required<Omit<ConnectOptions, "start">> & { start: string | undefined };
+type Settings = Required<Omit<ConnectOptions, "start" | "requestTimeoutMs">> & {
+  start: string | undefined;
+  requestTimeoutMs: number | undefined;
+};
 
 export class Client {
   readonly #settings: Settings;
@@ -83,7 +89,7 @@ export class Client {
       version: options.version,
       socket,
       start,
-      requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
+      requestTimeoutMs: options.requestTimeoutMs,
       connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     });
     await client.#connect({ mayStart: true, giveUpAt: 0 });
@@ -116,7 +122,7 @@ export class Client {
   /** Calls a method without types, such as one of a newer daemon; see `has`. */
   async request(method: string, params: unknown, options: CallOptions = {}): Promise<unknown> {
     if (this.#calls >= CALLS_MAX) throw new LonghaulError("too_many", `more than ${CALLS_MAX} calls are waiting for answers`);
-    const timeoutMs = options.timeoutMs ?? this.#settings.requestTimeoutMs;
+    const timeoutMs = options.timeoutMs ?? this.#settings.requestTimeoutMs ?? limitMs(method, params);
     const limits = { method, timeoutMs, deadline: Date.now() + timeoutMs, signal: options.signal };
     this.#calls += 1;
     try {
@@ -134,7 +140,9 @@ export class Client {
         return await this.#send(connection, params, limits);
       } catch (error) {
         if (!(error instanceof LonghaulError) || !maySendAgain(error, limits.method)) throw error;
-        if (error.retry === "backoff" && waits >= WAITS_MAX) throw error;
+        // A call without a limit must not go on ending daemon after daemon.
+        const isBounded = error.retry === "backoff" || limits.deadline === Infinity;
+        if (isBounded && waits >= WAITS_MAX) throw error;
         const ms = error.retryAfterMs ?? backoffMs(waits, CALL_BACKOFF_MS);
         if (Date.now() + ms >= limits.deadline) throw error;
         waits += 1;

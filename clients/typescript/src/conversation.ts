@@ -15,6 +15,7 @@ import type { CallOptions, ConnectOptions } from "./client";
 import { LonghaulError } from "./errors";
 import { fitting, shortened } from "./fitting";
 import type { AppendItem, CompactionRunResult, ContextSettings, Methods, OptionalSetting } from "./protocol.generated";
+import { limitMs } from "./time-limit";
 
 /** An item of a history, in the form of the Responses API: a message, a call of a tool, its output. */
 export type Item = Record<string, unknown>;
@@ -46,16 +47,17 @@ export interface Prompt {
   trouble: LonghaulError | undefined;
 }
 
-/** Milliseconds a compaction may take, a model's summary included. */
-const COMPACTION_MS = 120_000;
 /** Milliseconds before the next attempt to reach an absent daemon. */
 const REST_MS = 2_000;
 /** Maximum tokens of the text that replaces the compacted items. */
 const VIEW_TOKENS_MAX = 8_000;
-/** Maximum additions of one append, by the protocol. */
+/** Maximum additions of one append, by the protocol, and their bytes: a message carries four times as much. */
 const ADDITIONS_MAX = 256;
+const BATCH_BYTES_MAX = 4 * 1024 * 1024;
 /** Errors of the caller: the same request would be refused again. */
-const MISTAKES = new Set(["invalid_params", "limit_exceeded"]);
+const MISTAKES = new Set(["invalid_params", "limit_exceeded", "too_large"]);
+/** Characters of a refused item in the hint of its error. */
+const REFUSED_CHARS = 120;
 
 export class Conversation {
   readonly #options: ConversationOptions;
@@ -87,7 +89,8 @@ export class Conversation {
   /**
    * Adds items: the person's messages, the model's answers, outputs of tools. They are on disk when this resolves, unless
    * `trouble` is set; then they are saved by the next call that reaches the daemon. The middle of a tool's output is cut
-   * if it would fill more than a quarter of the window. Fails only for an invalid item.
+   * if it would fill more than a quarter of the window. Fails only if the daemon refuses an item as invalid or too large,
+   * maybe one that was added earlier without a daemon: that item is left out of the conversation, the others were added.
    */
   add(...items: Item[]): Promise<void> {
     return this.#inOrder(async () => {
@@ -116,7 +119,7 @@ export class Conversation {
         const window = { model: this.#options.model.name, context_window: this.#room };
         const due = await call("compaction/should", { thread_id, phase: "mid_turn", ...window });
         if (due.compact) compaction = await this.#compact(call, thread_id);
-        this.#items = await history(call, thread_id);
+        this.#items = await history(call, thread_id, this.#room);
       });
       const items = this.#trouble ? fitting(this.#items, this.#room) : this.#items;
       return { items, compaction, trouble: this.#trouble };
@@ -133,13 +136,16 @@ export class Conversation {
 
   /**
    * Saves unacknowledged additions and closes the connection; the key finds the conversation again. Returns why
-   * additions could not be saved, if so: they are lost when your program ends.
+   * additions could not be saved, if so: they are lost when your program ends. Fails as `add`.
    */
   close(): Promise<LonghaulError | undefined> {
     return this.#inOrder(async () => {
       this.#restUntil = 0;
-      if (this.#unsaved.length > 0) await this.#attempt((call) => this.#save(call));
-      this.#client?.close();
+      try {
+        if (this.#unsaved.length > 0) await this.#attempt((call) => this.#save(call));
+      } finally {
+        this.#client?.close();
+      }
       return this.#unsaved.length > 0 ? this.#trouble : undefined;
     });
   }
@@ -189,7 +195,8 @@ export class Conversation {
       model: model.name,
       context_window: model.window,
     });
-    if (opened.created && this.#items.length > this.#unsaved.length) {
+    const unsaved = this.#unsaved.filter(({ item }) => item).length;
+    if (opened.created && this.#items.length > unsaved) {
       this.#unsaved = this.#items.map((item) => ({ client_item_id: randomUUID(), item }));
     }
     return (this.#thread = opened.thread_id);
@@ -200,25 +207,30 @@ export class Conversation {
     this.#items.push(...additions.flatMap(({ item }) => (item ? [item as Item] : [])));
   }
 
+  /** Appends what is unsaved. A refused addition is dropped, so that it does not block the others; throws the first refusal. */
   async #save(call: Call): Promise<void> {
     const thread_id = await this.#open(call);
+    let refusal: LonghaulError | undefined;
+    let itemsMax = ADDITIONS_MAX;
     while (this.#unsaved.length > 0) {
-      const items = this.#unsaved.slice(0, ADDITIONS_MAX);
+      const items = batch(this.#unsaved, itemsMax);
       try {
         await call("thread/append", { thread_id, items });
+        this.#unsaved.splice(0, items.length);
       } catch (error) {
-        if (error instanceof LonghaulError && MISTAKES.has(error.kind)) this.#discard(items);
-        throw error;
+        if (!(error instanceof LonghaulError) || !MISTAKES.has(error.kind)) throw error;
+        const named = (error.wire?.data?.detail as { client_item_id?: string } | undefined)?.client_item_id;
+        const dropped = items.length === 1 ? items[0] : items.find(({ client_item_id }) => client_item_id === named);
+        if (!dropped) {
+          itemsMax = 1;
+          continue;
+        }
+        this.#unsaved = this.#unsaved.filter((addition) => addition !== dropped);
+        this.#items = this.#items.filter((item) => item !== dropped.item);
+        refusal ??= about(error, dropped);
       }
-      this.#unsaved.splice(0, items.length);
     }
-  }
-
-  /** Removes refused additions, so that they do not block later ones. */
-  #discard(additions: AppendItem[]): void {
-    const refused = new Set(additions.map(({ item }) => item));
-    this.#unsaved = this.#unsaved.filter((addition) => !additions.includes(addition));
-    this.#items = this.#items.filter((item) => !refused.has(item));
+    if (refusal) throw refusal;
   }
 
   /** Compacts and installs the result; `undefined` if that is not worthwhile. */
@@ -238,7 +250,7 @@ export class Conversation {
           max_tokens: Math.min(VIEW_TOKENS_MAX, Math.floor(this.#room / 4)),
           ...(initial ? { initial_context: initial.items } : {}),
         },
-        { timeoutMs: COMPACTION_MS },
+        { timeoutMs: limitMs("compaction/run", {}) },
       );
       if (initial) await call("thread/append", { thread_id, items: [this.#settingsMarker()] });
       return compaction;
@@ -274,8 +286,25 @@ type Call = <M extends keyof Methods>(
   options?: CallOptions,
 ) => Promise<Methods[M]["result"]>;
 
+/** The first of the additions, at most `itemsMax` and at least one, in a message with room to spare. */
+function batch(unsaved: AppendItem[], itemsMax: number): AppendItem[] {
+  let bytes = 0;
+  const end = unsaved.findIndex((addition, at) => {
+    bytes += Buffer.byteLength(JSON.stringify(addition));
+    return at > 0 && (at === itemsMax || bytes > BATCH_BYTES_MAX);
+  });
+  return unsaved.slice(0, end < 0 ? unsaved.length : end);
+}
+
+/** The refusal, with the beginning of the item: the caller may have added it long before. */
+function about(error: LonghaulError, { item }: AppendItem): LonghaulError {
+  if (!error.wire?.data || !item) return error;
+  const hint = `it was left out of the conversation: ${JSON.stringify(item).slice(0, REFUSED_CHARS)}`;
+  return new LonghaulError(error.failure, error.message, { wire: { ...error.wire, data: { ...error.wire.data, hint } } });
+}
+
 /** The whole history in a form that providers accept: a call without an output gets one that says so. */
-async function history(call: Call, thread_id: string): Promise<Item[]> {
+async function history(call: Call, thread_id: string, room: number): Promise<Item[]> {
   const items: unknown[] = [];
   let cursor: string | null | undefined;
   do {
@@ -283,5 +312,11 @@ async function history(call: Call, thread_id: string): Promise<Item[]> {
     items.push(...page.items);
     cursor = page.next_cursor;
   } while (cursor);
-  return (await call("context/normalize", { items })).items as Item[];
+  try {
+    return (await call("context/normalize", { items })).items as Item[];
+  } catch (error) {
+    // More than a message can carry, such as many images.
+    if (error instanceof LonghaulError && error.failure === "too_large") return fitting(items as Item[], room);
+    throw error;
+  }
 }

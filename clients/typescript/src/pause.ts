@@ -2,6 +2,9 @@
 
 import { cancelled, LonghaulError } from "./errors";
 
+/** A timer of more milliseconds would fire at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 /** What can end a call before its answer. */
 export interface CallLimits {
   method: string;
@@ -17,7 +20,8 @@ export function within<T>(work: Promise<T>, limits: CallLimits): Promise<T> {
     const late = () => reject(new LonghaulError("timeout", `the daemon did not answer ${method} within ${timeoutMs} ms`));
     const aborted = () => reject(cancelled(method));
     if (signal?.aborted) return aborted();
-    const timer = setTimeout(late, Math.max(0, limits.deadline - Date.now()));
+    const left = Math.max(0, limits.deadline - Date.now());
+    const timer = left <= TIMER_MS_MAX ? setTimeout(late, left) : undefined;
     signal?.addEventListener("abort", aborted, { once: true });
     const done = () => {
       clearTimeout(timer);

@@ -94,6 +94,25 @@ test("a call is cancelled or times out; late answers are ignored", async () => {
   daemon.end();
 });
 
+test("a call waits as long as the daemon may work", async () => {
+  const daemon = await scripted({ initialize: hello, "compaction/run": () => ({ result: {} }), "memory/run": () => ({ result: {} }) });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  const timers = globalThis.setTimeout;
+  const waits = async (method: string, params: unknown) => {
+    const limits: number[] = [];
+    const recorded = (work: () => void, ms?: number) => (limits.push(ms ?? 0), timers(work, ms));
+    globalThis.setTimeout = recorded as unknown as typeof setTimeout;
+    await client.request(method, params).finally(() => (globalThis.setTimeout = timers));
+    return Math.round(Math.max(0, ...limits) / 1_000);
+  };
+  assert.equal(await waits("compaction/run", {}), 135);
+  assert.equal(await waits("compaction/run", { deadline_ms: 600_000 }), 615);
+  assert.equal(await waits("compaction/run", { deadline_ms: Number.MAX_SAFE_INTEGER }), 0);
+  assert.equal(await waits("memory/run", {}), 0);
+  client.close();
+  daemon.end();
+});
+
 test("a broken connection loses no request, and events before the answer to subscribe are kept", async () => {
   const breaks: Answer = (_params, times, socket) => (times === 1 ? void socket.destroy() : { result: { threads: [] } });
   const event = { jsonrpc: "2.0", method: "event", params: { subscription: "s", result: { seq: 8, at: 0, kind: "thread_updated", data: {} } } };
@@ -108,6 +127,15 @@ test("a broken connection loses no request, and events before the answer to subs
     assert.equal(seq, 8);
     break;
   }
+  client.close();
+  daemon.end();
+});
+
+test("a call without a limit that ends every daemon is given up", async () => {
+  const daemon = await scripted({ initialize: hello, "archive/verify": (_params, _times, socket) => void socket.destroy() });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  await assert.rejects(client.call("archive/verify", {}), { failure: "broken" });
+  assert.equal(daemon.times.get("archive/verify"), 5);
   client.close();
   daemon.end();
 });

@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 
 import { Conversation } from "../src";
-import type { Item } from "../src";
+import type { Item, LonghaulError } from "../src";
 import { binaries, Daemon } from "./daemon";
 import { halves, Model } from "./model";
 
@@ -141,6 +141,62 @@ test("without a daemon a conversation continues, says why, and is saved once the
   } finally {
     await chat.close();
     await again.close();
+    await daemon.remove();
+  }
+});
+
+test("a refused item takes no other with it, and a long history is saved in parts", { skip }, async () => {
+  const daemon = new Daemon();
+  const options = { name: "test", version: "1", socket: daemon.socket, cwd: daemon.home, patienceMs: 60_000, model: { name: "m", window: 1e8 } };
+  const conversation = (key: string) => new Conversation({ ...options, key });
+  const [refusing, long] = [conversation("refusing"), conversation("long")];
+  try {
+    await refusing.add(message("First."));
+    await refusing.add(message("Same."), message("a".repeat(5 << 20)), message("Same."));
+    for (let at = 0; at < 9; at += 1) {
+      const image_url = `data:image/png;base64,${at}${"A".repeat(2 << 20)}`;
+      await long.add({ type: "message", role: "user", content: [{ type: "input_image", image_url }] });
+    }
+    daemon.start();
+    await (await daemon.client()).close();
+    await assert.rejects(refusing.close(), (error: LonghaulError) => {
+      assert.equal(error.kind, "limit_exceeded");
+      assert.match(error.hint!, /"text":"aaaa/);
+      return true;
+    });
+    const saved = conversation("refusing");
+    const { items } = await saved.prompt();
+    await saved.close();
+    assert.deepEqual(items.map((item) => (item["content"] as Item[])[0]!["text"]), ["First.", "Same.", "Same."]);
+
+    assert.equal(await long.close(), undefined);
+    const savedLong = conversation("long");
+    const prompt = await savedLong.prompt();
+    await savedLong.close();
+    assert.equal(prompt.items.length, 9, "more than a message carries");
+    assert.equal(prompt.trouble, undefined);
+  } finally {
+    await daemon.remove();
+  }
+});
+
+test("a daemon that lost its state gets the whole conversation again", { skip }, async () => {
+  const daemon = new Daemon();
+  daemon.start();
+  await (await daemon.client()).close();
+  const options = { name: "test", version: "1", socket: daemon.socket, key: "lost", cwd: daemon.home, patienceMs: 300 };
+  const chat = new Conversation({ ...options, model: { name: "m", window: WINDOW } });
+  try {
+    await chat.add(message("One."), message("Two."));
+    await daemon.stop("SIGKILL");
+    fs.rmSync(path.join(daemon.home, "state"), { recursive: true });
+    // Marks of turns are no items.
+    for (let turn = 0; turn < 2; turn += 1) await chat.endTurn();
+    daemon.start();
+    await untilSaved(chat);
+    assert.equal((await chat.prompt()).items.length, 2);
+  } finally {
+    await chat.close();
     await daemon.remove();
   }
 });

@@ -12,6 +12,7 @@ import type { ContextWatch } from "./context";
 import type { Daemon } from "./daemon";
 import { showErrors } from "./daemon";
 import { itemsAsText } from "./item";
+import type { Selected } from "./thread";
 import type { Texts } from "./views";
 import { ago, blockedWords, checkedWords, coldCache, nameOf, tokens, undoneWords } from "./words";
 
@@ -32,14 +33,14 @@ export class Commands {
   /** Registers all of them. */
   register(): vscode.Disposable {
     const all: Record<string, (thread?: ThreadSummary) => Promise<unknown>> = {
-      compact: (thread) => this.#withThread(thread, (client, chosen) => this.#compact(client, chosen)),
+      compact: (thread) => this.#withThreadToChange(thread, (client, chosen) => this.#compact(client, chosen)),
       preview: (thread) => this.#withThread(thread, (client, chosen) => this.#preview(client, chosen)),
-      pick: (thread) => this.#withThread(thread, (client, chosen) => this.#pick(client, chosen)),
+      pick: (thread) => this.#withThreadToChange(thread, (client, chosen) => this.#pick(client, chosen)),
       checkpoint: (thread) => this.#withThread(thread, (client, chosen) => this.#checkpoint(client, chosen)),
       dropped: (thread) => this.#withThread(thread, (client, chosen) => this.#dropped(client, chosen)),
-      undo: (thread) => this.#withThread(thread, (client, chosen) => this.#undo(client, chosen)),
-      continueClaude: (thread) => this.#withThread(thread, (client, chosen) => this.#continue(client, chosen, "claude")),
-      continueCodex: (thread) => this.#withThread(thread, (client, chosen) => this.#continue(client, chosen, "codex")),
+      undo: (thread) => this.#withThreadToChange(thread, (client, chosen) => this.#undo(client, chosen)),
+      continueClaude: (thread) => this.#withThreadToChange(thread, (client, chosen) => this.#continue(client, chosen, "claude")),
+      continueCodex: (thread) => this.#withThreadToChange(thread, (client, chosen) => this.#continue(client, chosen, "codex")),
       rescue: () => this.#withClient((client) => this.#rescue(client)),
       expand: (thread) => this.#withThread(thread, (client, chosen) => this.#askHandle(client, chosen)),
       searchThreads: () => this.#withClient((client) => this.#searchThreads(client)),
@@ -62,9 +63,23 @@ export class Commands {
 
   async #withThread(thread: ThreadSummary | undefined, work: (client: Client, thread: ThreadSummary) => Promise<void>) {
     const client = await this.daemon.client({ mayStart: true });
-    const chosen = thread?.thread_id ? thread : (this.watch.current?.thread ?? (await activeThread(client)));
+    await work(client, (await this.#select(client, thread)).thread);
+  }
+
+  /** As `#withThread`, for what changes the thread: not one that the person did not choose, of another project. */
+  async #withThreadToChange(thread: ThreadSummary | undefined, work: (client: Client, thread: ThreadSummary) => Promise<void>) {
+    const client = await this.daemon.client({ mayStart: true });
+    const chosen = await this.#select(client, thread);
+    if (chosen.isElsewhere) throw new Error("the open folders have no thread (choose one in the list of threads)");
+    await work(client, chosen.thread);
+  }
+
+  /** The thread that a menu names, else the shown one. */
+  async #select(client: Client, thread: ThreadSummary | undefined): Promise<Selected> {
+    if (thread?.thread_id) return { thread, isElsewhere: false };
+    const chosen = this.watch.current ?? (await activeThread(client));
     if (!chosen) throw new Error("no thread is known yet: start Codex or Claude Code once");
-    await work(client, chosen);
+    return chosen;
   }
 
   async #compact(client: Client, thread: ThreadSummary): Promise<void> {

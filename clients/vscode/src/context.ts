@@ -1,12 +1,14 @@
-// The shown context: of the followed thread, else the newest of the open folders, else the newest of all.
+// The shown context: of the followed thread, else the newest of the open folders' projects, else the newest of all.
 //
 // Holds only the daemon's last answer; refreshes when an event reports a change, at most once a second.
 
 import * as vscode from "vscode";
 
 import { LonghaulError } from "@longhaul/client";
-import type { Client, ContextUsageResult, ThreadBillResult, ThreadSummary } from "@longhaul/client";
+import type { Client, ContextUsageResult, ThreadBillResult } from "@longhaul/client";
 import type { Daemon } from "./daemon";
+import { selected } from "./thread";
+import type { Selected } from "./thread";
 import { eventWords } from "./words";
 
 const PAUSE_MS = 1_000;
@@ -19,8 +21,7 @@ export interface Policy {
   forecast?: { tokens_per_turn: number; turns_left?: number; next_tier?: string; turns_to_next_tier?: number };
 }
 
-export interface Context {
-  thread: ThreadSummary;
+export interface Context extends Selected {
   usage: ContextUsageResult;
   policy: Policy | undefined;
   bill: ThreadBillResult | undefined;
@@ -85,15 +86,15 @@ export class ContextWatch implements vscode.Disposable {
   }
 
   async #load(client: Client): Promise<Context | undefined> {
-    const thread = await activeThread(client, this.#followed);
-    if (!thread) return undefined;
-    const { thread_id } = thread;
+    const active = await activeThread(client, this.#followed);
+    if (!active) return undefined;
+    const { thread_id } = active.thread;
     const usage = await client.call("context/usage", { thread_id });
     const evaluated = client.has("policy/evaluate") ? client.request("policy/evaluate", { thread_id }) : undefined;
     const policy = (await evaluated?.catch(() => undefined)) as Policy | undefined;
     const billed = client.has("thread/bill") ? client.call("thread/bill", { thread_id }) : undefined;
     const bill = await billed?.catch(() => undefined);
-    return { thread, usage, policy, bill };
+    return { ...active, usage, policy, bill };
   }
 
   /** Schedules a refresh after a delay, or keeps an earlier one. */
@@ -114,12 +115,8 @@ export class ContextWatch implements vscode.Disposable {
   }
 }
 
-/** The default thread. */
-export async function activeThread(client: Client, followed?: string): Promise<ThreadSummary | undefined> {
-  if (followed) return (await client.call("thread/get", { thread_id: followed })).thread;
-  for (const folder of vscode.workspace.workspaceFolders ?? []) {
-    const { threads } = await client.call("thread/list", { cwd: folder.uri.fsPath, limit: 1 });
-    if (threads[0]) return threads[0];
-  }
-  return (await client.call("thread/list", { limit: 1 })).threads[0];
+/** The selected thread. */
+export function activeThread(client: Client, followed?: string): Promise<Selected | undefined> {
+  const open = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
+  return selected(client, open, followed);
 }

@@ -66,7 +66,7 @@ pub(crate) struct CompactArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompactionArgs {
     /// Maximum tokens of the view
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = select::one_or_more)]
     pub(crate) max_tokens: Option<u64>,
     /// How to compact
     #[arg(long, value_name = "NAME", default_value = "auto")]

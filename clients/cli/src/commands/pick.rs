@@ -34,7 +34,7 @@ pub(crate) struct PickArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
     /// Maximum tokens of the view
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = select::one_or_more)]
     max_tokens: Option<u64>,
 }
 

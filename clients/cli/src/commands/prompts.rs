@@ -1,11 +1,11 @@
 //! `longhaul prompts`.
 
 use clap::Args;
-use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::message_history::{
     Append, AppendParams, AppendResult, Lookup, LookupParams, LookupResult, Message,
 };
 
+use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
@@ -23,9 +23,6 @@ Lists prompts that clients stored here and those in Codex's history.jsonl.")]
 pub(crate) struct PromptsArgs {
     /// Only prompts with all of these words, in any case
     query: Vec<String>,
-    /// Maximum number of rows
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
-    limit: u32,
     /// Only prompts sent in this folder (Codex does not record it)
     #[arg(long)]
     here: bool,
@@ -35,9 +32,8 @@ pub(crate) struct PromptsArgs {
     /// Only prompts of this thread, by its full id
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
-    /// Continue at the next_cursor of an earlier page
-    #[arg(long, value_name = "CURSOR")]
-    cursor: Option<String>,
+    #[command(flatten)]
+    slice: Slice,
     /// Store this prompt instead of listing
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["query", "cursor", "source"])]
     add: Option<String>,
@@ -55,8 +51,8 @@ pub(crate) async fn run(args: PromptsArgs, session: &Session) -> Result<(), Fail
         source: args.source,
         thread_id: args.thread,
         cwd: if args.here { Some(here()?) } else { None },
-        limit: Some(args.limit),
-        cursor: args.cursor,
+        limit: Some(args.slice.limit),
+        cursor: args.slice.cursor,
         ..LookupParams::default()
     };
     session.print(&client.call::<Lookup>(params).await?)
@@ -81,10 +77,7 @@ impl Page for LookupResult {
             return "No prompts.\n".to_owned();
         }
         let rows = self.messages.iter().map(|message| row(message, style)).collect();
-        let more = match &self.next_cursor {
-            Some(cursor) => style.dim(&format!("more: longhaul prompts --cursor {cursor}\n")),
-            None => String::new(),
-        };
+        let more = more(self.next_cursor.as_deref(), style);
         style.table(&["sent", "from", "prompt"], rows) + &more
     }
 }

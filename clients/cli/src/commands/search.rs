@@ -55,7 +55,7 @@ pub(crate) struct SearchArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_HITS_MAX)))]
     limit: u32,
     /// Maximum tokens of all texts
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = select::one_or_more)]
     max_tokens: Option<u64>,
 }
 

@@ -36,7 +36,8 @@ Examples:
   longhaul undo 0199a213
   longhaul undo 0199a213 --json | jq .history    print the old history")]
 pub(crate) struct UndoArgs {
-    /// Id of the compaction, or a unique prefix; without it, the thread's last one that is not undone
+    /// Id of the compaction, or a unique prefix; without it, the thread's last one that is not undone. One that was only
+    /// printed counts if there is no other
     compaction: Option<String>,
     /// Id of the thread, or a unique prefix [default: the newest of this folder or project]
     #[arg(long, value_name = "THREAD", conflicts_with = "compaction")]
@@ -62,12 +63,13 @@ pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure
     session.print(&UndoPage { undone, taken, in_codex, not_in_codex, session_of_codex })
 }
 
-/// The thread's last compaction that is not undone, so that repeating undoes the one before.
+/// The thread's last compaction that is not undone, so that repeating undoes the one before. One that was used comes
+/// before those that were only printed.
 async fn last(thread: Option<&str>, client: &Client, session: &Session) -> Result<String, Failure> {
     let thread = select::thread_to_change(client, thread, "longhaul undo --thread THREAD").await?;
     select::catch_up(client, &thread, session).await;
     let params = CompactionListParams {
-        thread_id: Some(thread.thread_id),
+        thread_id: Some(thread.thread_id.clone()),
         limit: Some(PAGE_ROWS_MAX),
         cursor: None,
     };
@@ -76,8 +78,9 @@ async fn last(thread: Option<&str>, client: &Client, session: &Session) -> Resul
         true => "this thread was never compacted",
         false => "all compactions of this thread are undone",
     };
-    let effective = made.into_iter().find(|made| made.undone_at.is_none());
-    effective.map(|made| made.compaction_id).ok_or_else(|| Failure::new(REFUSED, nothing))
+    let left = made.into_iter().filter(|made| made.undone_at.is_none()).collect();
+    let last = reach::newest_used(client, thread.thread_id, left).await;
+    last.map(|made| made.compaction_id).ok_or_else(|| Failure::new(REFUSED, nothing))
 }
 
 /// Undoes it in Codex, or says why that is impossible; `None` if the thread is not Codex's.

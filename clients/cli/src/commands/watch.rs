@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use longhaul_client::Client;
+use longhaul_client::{Client, ClientError};
 use longhaul_protocol::event::{Event, EventKind, SubscribeParams};
 use longhaul_protocol::policy::{Evaluate, EvaluateParams, EvaluateResult, Log, LogParams};
 
@@ -59,7 +59,9 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
         loop {
             show(&client, &params, session, &mut shown).await?;
             loop {
-                let Some(event) = events.next().await else { return Ok(()) };
+                let Some(event) = events.next().await else {
+                    return Err(ClientError::Broken("the daemon ended".to_owned()).into());
+                };
                 let thread_id = event.data["thread_id"].as_str();
                 if thread_id.is_some_and(|id| id != params.thread_id) {
                     continue;

@@ -9,8 +9,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{Client, ClientError, ConnectOptions};
 
-/// Milliseconds a compaction may take, a model's summary included.
-const COMPACTION_MS: u64 = 120_000;
 /// Pause before looking for an absent daemon again.
 const REST: Duration = Duration::from_secs(2);
 /// Pause between two attempts to reach a daemon that was there.
@@ -43,7 +41,7 @@ pub(super) fn is_mistake(error: &ClientError) -> bool {
 impl Daemon {
     pub(super) fn new(options: ConnectOptions, patience_ms: u64) -> Self {
         Self {
-            options: options.request_timeout_ms(COMPACTION_MS),
+            options,
             patience: Duration::from_millis(patience_ms),
             client: None,
             is_known: false,

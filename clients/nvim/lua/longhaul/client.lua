@@ -12,11 +12,16 @@ local uv = vim.uv or vim.loop
 local M = {}
 
 local CALL_MS = 60000
+--- What the daemon gives a compaction without `deadline_ms`. It stops the model then, and records the checkpoint.
+local DEADLINE_MS = 120000
+local MARGIN_MS = 15000
 --- How long to wait for a daemon that disappeared before calls fail, and the pauses between attempts.
 local ABSENCE_MS = 10000
 local BACKOFF_MS_MAX = 500
 local IDLE_BACKOFF_MS_MAX = 30000
 local WAITS_MAX = 4
+--- A day: `vim.wait` needs a number.
+local WAIT_MS_MAX = 24 * 3600 * 1000
 
 local NOT_TWICE = {
   ['daemon/shutdown'] = true,
@@ -27,6 +32,21 @@ local NOT_TWICE = {
   ['job/claim'] = true,
   ['thread/continue'] = true,
 }
+
+--- They take as long as there is work; the end of the connection ends them.
+local UNLIMITED = {
+  ['memory/run'] = true,
+  ['archive/verify'] = true,
+  ['archive/restore'] = true,
+}
+
+--- How long to wait for an answer, or nil for no limit.
+local function limit_ms(method, params)
+  if method == 'compaction/run' or method == 'thread/continue' then
+    return (params.deadline_ms or DEADLINE_MS) + MARGIN_MS
+  end
+  return not UNLIMITED[method] and CALL_MS or nil
+end
 
 --- `program` runs `up` where `may_start`; both set by `longhaul.setup`.
 M.options = { socket = nil, may_start = false, program = 'longhaul' }
@@ -222,14 +242,15 @@ end
 --- wait for an absent one. Returns a function that cancels.
 function M.request(method, params, done, options)
   options = options or {}
-  local deadline = uv.now() + (options.timeout_ms or CALL_MS)
+  local after_ms = options.timeout_ms or limit_ms(method, params)
+  local deadline = uv.now() + (after_ms or math.huge)
   local call = { is_over = false }
   local function over(problem, result)
     if call.is_over then
       return
     end
     call.is_over = true
-    if not call.timer:is_closing() then
+    if call.timer and not call.timer:is_closing() then
       call.timer:close()
     end
     if call.id then
@@ -237,7 +258,7 @@ function M.request(method, params, done, options)
     end
     done(problem, result)
   end
-  call.timer = later(options.timeout_ms or CALL_MS, function()
+  call.timer = after_ms and later(after_ms, function()
     over(failure.new('timeout', ('the daemon did not answer %s in time'):format(method)))
   end)
   -- Wait only for a daemon that was connected before; otherwise fail at once.
@@ -251,7 +272,9 @@ function M.request(method, params, done, options)
       local function answered(problem, result)
         local ms = problem and problem.retry_after_ms or backoff_ms(waits, BACKOFF_MS_MAX)
         local is_worth = problem and may_ask_again(problem, method) and uv.now() + ms < deadline
-        if not is_worth or (problem.retry == 'backoff' and waits >= WAITS_MAX) then
+        -- A call without a limit must not go on ending daemon after daemon.
+        local is_bounded = problem and (problem.retry == 'backoff' or not after_ms)
+        if not is_worth or (is_bounded and waits >= WAITS_MAX) then
           return over(problem, result)
         end
         later(ms, function()
@@ -279,7 +302,7 @@ function M.wait(method, params, timeout_ms)
   M.request(method, params, function(problem, result)
     answer = { problem = problem, result = result }
   end, { timeout_ms = timeout_ms })
-  vim.wait((timeout_ms or CALL_MS) + 1000, function()
+  vim.wait((timeout_ms or limit_ms(method, params) or WAIT_MS_MAX) + 1000, function()
     return answer ~= nil
   end, 5)
   return answer and answer.result, answer and answer.problem

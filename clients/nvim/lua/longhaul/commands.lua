@@ -41,13 +41,22 @@ local function ask_if_there(method, params, done)
   end)
 end
 
-local function with_thread(done)
-  thread.active(function(problem, active)
+--- Passes on the selected thread; failures are shown.
+local function with(select, done)
+  select(function(problem, selected)
     if problem then
       return complain(problem)
     end
-    done(active)
+    done(selected)
   end)
+end
+
+local function with_thread(done)
+  with(thread.active, done)
+end
+
+local function with_thread_to_change(done)
+  with(thread.to_change, done)
 end
 
 --- Shows the items behind a handle; a handle without a thread belongs to `of`.
@@ -66,7 +75,7 @@ function commands.compact(arguments)
   if arguments[1] and not max_tokens then
     return say(':Longhaul compact [TOKENS]: ' .. arguments[1] .. ' is not a number', vim.log.levels.ERROR)
   end
-  with_thread(function(active)
+  with_thread_to_change(function(active)
     ask('compaction/run', { thread_id = active.thread_id, max_tokens = max_tokens }, function(result)
       local tokens, totals = result.tokens, result.receipt.totals
       say(('%s → %s tokens; %d items dropped, see :Longhaul dropped'):format(
@@ -86,7 +95,7 @@ end
 
 --- Offers rows of a preview by `vim.ui.select`.
 local function offer(action, rows_of, label, what_of)
-  with_thread(function(active)
+  with_thread_to_change(function(active)
     ask_if_there('compaction/preview', { thread_id = active.thread_id }, function(preview)
       local prompt = action == 'pin' and 'Pin into every later view' or 'Drop out of every later view'
       vim.ui.select(rows_of(preview), { prompt = prompt, format_item = label }, function(row)
@@ -105,7 +114,7 @@ local function choice_command(action, rows_of, label, what_of)
     if words == '' then
       return offer(action, rows_of, label, what_of)
     end
-    with_thread(function(active)
+    with_thread_to_change(function(active)
       choose(active, action, words:match('^[%w_-]*#%d[%d%-%.%x]*$') and { handle = words } or { text = words })
     end)
   end
@@ -135,9 +144,9 @@ function commands.checkpoint()
   end)
 end
 
---- The newest compaction of the active thread that is not undone.
-local function last_compaction(done)
-  with_thread(function(active)
+--- The newest compaction of the selected thread that is not undone.
+local function last_compaction(select, done)
+  with(select, function(active)
     ask('compaction/list', { thread_id = active.thread_id, limit = 20 }, function(result)
       for _, row in ipairs(result.compactions) do
         if not row.undone_at then
@@ -185,7 +194,7 @@ local function show_dropped(receipt, beginnings)
 end
 
 function commands.dropped()
-  last_compaction(function(row)
+  last_compaction(thread.active, function(row)
     ask('compaction/get', { compaction_id = row.compaction_id }, function(result)
       with_beginnings(function(beginnings)
         show_dropped(result.receipt, beginnings)
@@ -195,7 +204,7 @@ function commands.dropped()
 end
 
 function commands.undo()
-  last_compaction(function(row)
+  last_compaction(thread.to_change, function(row)
     local question = ('Undo the compaction of %s (%s tokens)?'):format(format.ago(row.created_at), format.tokens(row.tokens.before))
     if vim.fn.confirm(question, '&Undo\n&Cancel', 2) ~= 1 then
       return
@@ -316,7 +325,7 @@ local function continue_in(agent, thread_id)
 end
 
 commands['continue'] = function(arguments)
-  with_thread(function(active)
+  with_thread_to_change(function(active)
     continue_in(arguments[1], active.thread_id)
   end)
 end

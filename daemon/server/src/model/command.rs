@@ -7,7 +7,7 @@ use longhaul_core::model::{Answer, Fault, FaultKind, Usage};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-/// Maximum bytes of standard error to read.
+/// Maximum bytes of standard error to keep.
 const ERROR_BYTES_MAX: u64 = 8 * 1_024;
 
 /// Runs the program; dropping the future kills it.
@@ -43,7 +43,11 @@ pub(super) async fn attempt(argv: &[String], body: &[u8]) -> Result<Answer, Faul
     let mut stderr = Vec::new();
     let read_errors = async {
         match errors {
-            Some(pipe) => pipe.take(ERROR_BYTES_MAX).read_to_end(&mut stderr).await.map(drop),
+            Some(mut pipe) => {
+                (&mut pipe).take(ERROR_BYTES_MAX).read_to_end(&mut stderr).await?;
+                // A closed pipe would kill a program that writes more.
+                tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await.map(drop)
+            }
             None => Ok(()),
         }
     };

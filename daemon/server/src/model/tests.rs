@@ -235,3 +235,11 @@ async fn a_program_answers_on_its_standard_output() {
     assert_eq!(failed.fault.kind, FaultKind::Refused);
     assert!(failed.fault.detail.contains("no money"), "{}", failed.fault.detail);
 }
+
+#[tokio::test]
+async fn a_program_may_write_much_to_its_standard_error() {
+    let script = "set -e; yes progress | head -n 100000 >&2; echo done";
+    let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let rig = rig(Kind::Command(argv), "", Budget::default()).await;
+    assert_eq!(ask(&rig, MINUTE).await.unwrap().answer.text, "done\n");
+}

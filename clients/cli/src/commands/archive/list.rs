@@ -82,7 +82,7 @@ impl Page for ArchiveListResult {
             ]
         };
         let headings = ["thread", "updated", "folder", ">size", "transcript", "title"];
-        let more = more("archive list", self.next_cursor.as_deref(), style);
+        let more = more(self.next_cursor.as_deref(), style);
         style.table(&headings, self.threads.iter().map(row).collect()) + &more
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct CheckpointShowArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
     /// Maximum tokens of the text
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "state")]
+    #[arg(long, value_name = "N", value_parser = select::one_or_more, conflicts_with = "state")]
     max_tokens: Option<u64>,
     /// Show it as it was after this seq
     #[arg(long, value_name = "SEQ", value_parser = select::seq)]

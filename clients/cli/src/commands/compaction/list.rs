@@ -48,7 +48,7 @@ impl Page for CompactionListResult {
         let how: &[&str] = if style.is_wide() { &["strategy", "reason"] } else { &[] };
         let first = &["compaction", "made", "thread"][..];
         let headings = [first, how, &[">before", ">after", ""]].concat();
-        let more = more("compaction list", self.next_cursor.as_deref(), style);
+        let more = more(self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
 }

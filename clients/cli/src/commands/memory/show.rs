@@ -42,7 +42,7 @@ pub(crate) struct MemoryShowArgs {
     #[arg(long, conflicts_with_all = ["path", "files"])]
     full: bool,
     /// Maximum tokens, of a file or with --full
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = select::one_or_more)]
     max_tokens: Option<u64>,
 }
 

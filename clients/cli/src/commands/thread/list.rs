@@ -57,7 +57,7 @@ impl Page for ThreadListResult {
         // On a narrow terminal, the title says more than its sizes.
         let sizes: &[&str] = if style.is_wide() { &[">items", ">size"] } else { &[] };
         let headings = [&["thread", "updated", "folder", ">tokens"], sizes, &["title"]].concat();
-        let more = more("thread list", self.next_cursor.as_deref(), style);
+        let more = more(self.next_cursor.as_deref(), style);
         style.table(&headings, rows) + &more
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use longhaul_client::{Client, ClientError, Subscription};
+use longhaul_protocol::Retry;
 use longhaul_protocol::event::{EventKind, SubscribeParams};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::thread::{ItemSummary, Items, ItemsParams, ItemsResult};
@@ -73,7 +74,7 @@ struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    /// Shows new items; ends only when the output is closed.
+    /// Shows new items; ends when the output is closed, or with a daemon that this program cannot use.
     async fn follow(&mut self, client: Client, events: Subscription) -> Result<(), Failure> {
         let (mut client, mut events) = (client, events);
         loop {
@@ -91,7 +92,7 @@ impl Tail<'_> {
                 }
             };
             if !is_ours {
-                (client, events) = self.reconnect().await;
+                (client, events) = self.reconnect().await?;
             }
             match self.catch_up(&client).await {
                 Ok(()) => {}
@@ -102,18 +103,23 @@ impl Tail<'_> {
         }
     }
 
-    /// Retries without a time limit.
-    async fn reconnect(&self) -> (Client, Subscription) {
+    /// Retries without a time limit, unless the same attempt would fail again.
+    async fn reconnect(&self) -> Result<(Client, Subscription), ClientError> {
         let mut pause = PAUSE_MIN;
         loop {
-            if let Ok(client) = self.session.connect().await
-                && let Ok(events) = subscribe(&client).await
-            {
-                return (client, events);
+            let connected = self.connect().await;
+            if !connected.as_ref().is_err_and(|error| error.retry() != Retry::Never) {
+                return connected;
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
+    }
+
+    async fn connect(&self) -> Result<(Client, Subscription), ClientError> {
+        let client = Client::connect(self.session.options()).await?;
+        let events = subscribe(&client).await?;
+        Ok((client, events))
     }
 
     /// Shows all new items.

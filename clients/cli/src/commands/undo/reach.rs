@@ -1,7 +1,7 @@
 //! Where an undo took effect, and how to continue where it did not.
 
 use longhaul_client::Client;
-use longhaul_protocol::compaction::{UndoReach, UndoResult};
+use longhaul_protocol::compaction::{CompactionSummary, UndoReach, UndoResult};
 use longhaul_protocol::thread::{AgentCompaction, Bill, BillParams, CompactionCost};
 use serde::Serialize;
 
@@ -30,6 +30,29 @@ pub(super) async fn taken(client: &Client, undone: &UndoResult) -> Option<AgentU
     let is_this = |id: &str| id == undone.compaction_id;
     let cost = bill.compactions.iter().find(|cost| is_this(&cost.summary.compaction_id))?;
     Some(use_of(cost, seq, &bill.agent_compactions))
+}
+
+/// Of these compactions of a thread, newest first, the newest that its agent used, else the newest of all.
+pub(super) async fn newest_used(
+    client: &Client,
+    thread_id: String,
+    made: Vec<CompactionSummary>,
+) -> Option<CompactionSummary> {
+    // A single one is the last, used or not.
+    let bill = match made.len() {
+        0 | 1 => None,
+        _ => client.call::<Bill>(BillParams { thread_id }).await.ok(),
+    };
+    let is_used = |made: &CompactionSummary| {
+        bill.iter().any(|bill| {
+            bill.compactions.iter().any(|cost| {
+                cost.summary.compaction_id == made.compaction_id
+                    && use_of(cost, made.seq, &bill.agent_compactions) != AgentUse::NotAtAll
+            })
+        })
+    };
+    let at = made.iter().position(is_used).unwrap_or_default();
+    made.into_iter().nth(at)
 }
 
 /// How the agent used our compaction up to `seq`, if these are its own. One that it made before ours is no use of ours,

@@ -61,6 +61,12 @@ impl Session {
         assert_eq!((result.accepted, result.rule.as_deref()), (false, Some(rule)), "{update:?}");
     }
 
+    async fn export(&mut self) -> checkpoint::CheckpointV1 {
+        let params = checkpoint::CheckpointGetParams { thread_id: THREAD.into(), as_of: None };
+        let got = self.client.call::<checkpoint::CheckpointGet>(params).await.unwrap();
+        checkpoint::CheckpointV1::read(got.checkpoint.0).unwrap()
+    }
+
     async fn view(&mut self) -> String {
         self.client.call::<checkpoint::View>(view_params()).await.unwrap().text.0
     }
@@ -204,10 +210,7 @@ async fn an_exported_checkpoint_fits_its_schema() {
     let steps = vec![plan_step("s1", "look"), plan_step("s2", "write")];
     let done = [("s1".to_owned(), true)].into();
     session.assert_accepted(Update::Plan(PlanUpdate { steps, done, evidence: None })).await;
-    let params = checkpoint::CheckpointGetParams { thread_id: THREAD.into(), as_of: None };
-    let document =
-        session.client.call::<checkpoint::CheckpointGet>(params).await.unwrap().checkpoint.0;
-    let exported = checkpoint::CheckpointV1::read(document).unwrap();
+    let exported = session.export().await;
     let json = serde_json::to_value(&exported).unwrap();
     let schema: Value = serde_json::from_str(&checkpoint::CheckpointV1::schema_text()).unwrap();
     assert_fits(&schema, &schema, &json, "checkpoint");
@@ -257,8 +260,9 @@ async fn a_fact_depends_on_the_content_that_the_thread_read() {
         Update::Fact(fact)
     };
     session.assert_refused(with_hash("wrong", "deadbeefdead"), "hash").await;
-    let view = session.view().await;
-    let (_, hash) = view.split_once("new.txt (created, hash=").unwrap();
+    let exported = session.export().await;
+    let mut files = exported.artifacts.iter().filter(|(uri, _)| uri.ends_with("new.txt"));
+    let hash = files.next().unwrap().1.hash.clone().unwrap();
     session.assert_accepted(with_hash("right", &hash[..12])).await;
     session.assert_refused(fact("stray", of_file(), &["src/a.rs"]), "depends_on").await;
 

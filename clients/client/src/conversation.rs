@@ -99,6 +99,8 @@ pub struct Conversation {
     items: Vec<Value>,
     /// Additions that the daemon has not acknowledged.
     unsaved: VecDeque<AppendItem>,
+    /// The first refusal that no call has returned yet.
+    refusal: Option<ClientError>,
 }
 
 impl Conversation {
@@ -112,6 +114,7 @@ impl Conversation {
             settings: None,
             items: Vec::new(),
             unsaved: VecDeque::new(),
+            refusal: None,
         }
     }
 
@@ -192,7 +195,7 @@ impl Conversation {
     /// Saves what the daemon has not acknowledged; the key opens the conversation again.
     ///
     /// # Errors
-    /// It could not be saved, and is lost with your program.
+    /// It could not be saved, and is lost with your program; or an item was refused, and all others are saved.
     pub async fn close(mut self) -> Result<(), ClientError> {
         self.daemon.look_again();
         self.save().await
@@ -257,10 +260,9 @@ impl Conversation {
     }
 
     /// Appends what is unsaved. A refused addition is dropped, so that it does not block the others; the first refusal is
-    /// the error.
+    /// the error, of a later call if this one fails otherwise.
     async fn save(&mut self) -> Result<(), ClientError> {
         let thread_id = self.open().await?;
-        let mut refusal = None;
         let mut items_max = APPEND_ITEMS_MAX;
         while !self.unsaved.is_empty() {
             let items = batch(&self.unsaved, items_max);
@@ -282,12 +284,12 @@ impl Conversation {
             match at.or((items.len() == 1).then_some(0)) {
                 Some(at) => {
                     let item = self.drop_unsaved(at);
-                    refusal.get_or_insert_with(|| about(error, item.as_ref()));
+                    self.refusal.get_or_insert_with(|| about(error, item.as_ref()));
                 }
                 None => items_max = 1,
             }
         }
-        refusal.map_or(Ok(()), Err)
+        self.refusal.take().map_or(Ok(()), Err)
     }
 
     /// Drops an addition from the copy of the history, whose newest items are the unsaved ones.

@@ -67,6 +67,8 @@ export class Conversation {
   #items: Item[] = [];
   /** Additions that the daemon has not acknowledged. */
   #unsaved: AppendItem[] = [];
+  /** The first refusal that no call has thrown yet. */
+  #refusal: LonghaulError | undefined;
   #trouble: LonghaulError | undefined;
   #restUntil = 0;
   #last: Promise<unknown> = Promise.resolve();
@@ -207,10 +209,12 @@ export class Conversation {
     this.#items.push(...additions.flatMap(({ item }) => (item ? [item as Item] : [])));
   }
 
-  /** Appends what is unsaved. A refused addition is dropped, so that it does not block the others; throws the first refusal. */
+  /**
+   * Appends what is unsaved. A refused addition is dropped, so that it does not block the others; throws the first refusal, in
+   * a later call if this one fails otherwise.
+   */
   async #save(call: Call): Promise<void> {
     const thread_id = await this.#open(call);
-    let refusal: LonghaulError | undefined;
     let itemsMax = ADDITIONS_MAX;
     while (this.#unsaved.length > 0) {
       const items = batch(this.#unsaved, itemsMax);
@@ -227,9 +231,11 @@ export class Conversation {
         }
         this.#unsaved = this.#unsaved.filter((addition) => addition !== dropped);
         this.#items = this.#items.filter((item) => item !== dropped.item);
-        refusal ??= about(error, dropped);
+        this.#refusal ??= about(error, dropped);
       }
     }
+    const refusal = this.#refusal;
+    this.#refusal = undefined;
     if (refusal) throw refusal;
   }
 
@@ -250,7 +256,7 @@ export class Conversation {
           max_tokens: Math.min(VIEW_TOKENS_MAX, Math.floor(this.#room / 4)),
           ...(initial ? { initial_context: initial.items } : {}),
         },
-        { timeoutMs: limitMs("compaction/run", {}) },
+        { timeoutMs: this.#options.requestTimeoutMs ?? limitMs("compaction/run", {}) },
       );
       if (initial) await call("thread/append", { thread_id, items: [this.#settingsMarker()] });
       return compaction;

@@ -29,6 +29,8 @@ export async function selected(client: Pick<Client, "call">, open: string[], fol
  * holds the projects of everyone.
  */
 export function withinProject(folder: string, home = os.homedir()): string[] {
+  // Agents record the folder itself, not a link to it.
+  folder = real(folder);
   const folders = [folder];
   while (!fs.existsSync(path.join(folder, ".git"))) {
     folder = path.dirname(folder);
@@ -36,4 +38,12 @@ export function withinProject(folder: string, home = os.homedir()): string[] {
     folders.push(folder);
   }
   return folders;
+}
+
+function real(folder: string): string {
+  try {
+    return fs.realpathSync(folder);
+  } catch {
+    return folder;
+  }
 }

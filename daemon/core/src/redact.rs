@@ -70,7 +70,8 @@ pub use json::redact_value;
 pub const MARKER: &str = "[REDACTED_SECRET]";
 
 /// Version of the rules. Raise it when text that was redacted before would lose more now: an archive is redacted again.
-/// What else keeps redacted text has versions of its own: `Fold::VERSION`, the search index, memory's extraction.
+/// What else keeps redacted text has versions of its own: `Fold::VERSION` and the search index. Memory keeps what older
+/// rules left of a thread until it is learned again: asking a model about every thread for a new rule would cost too much.
 pub const VERSION: u32 = 2;
 
 /// Maximum passes over one text. Ordinary text needs two; the bound is for hostile text.

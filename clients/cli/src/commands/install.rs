@@ -120,7 +120,7 @@ pub(crate) fn install(args: &InstallArgs, session: &Session) -> Result<(), Failu
         (excerpts, _) => Some(excerpts),
     };
     if excerpts.is_some() && args.options.target != Target::Claude {
-        return Err(Failure::new(USAGE, "--excerpts only applies to claude"));
+        return Err(Failure::new(USAGE, "--excerpts and --no-excerpts only apply to claude"));
     }
     run(&args.options, Direction::Install, (args.port, excerpts), session)
 }

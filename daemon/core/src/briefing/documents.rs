@@ -42,10 +42,18 @@ pub(super) fn is_workflow(path: &str) -> bool {
 pub(super) fn is_step(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let rest = name.strip_prefix("step").unwrap_or_default();
+    let is_separate = rest.starts_with(|c: char| c.is_ascii_digit() || ['-', '_'].contains(&c));
     let mut words = rest.split(['-', '_', '.']).filter(|word| !word.is_empty());
     let number =
         words.find(|word| word.len() > 1 || word.bytes().all(|byte| byte.is_ascii_digit()));
-    number.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+    is_separate
+        && number.is_some_and(|word| {
+            // `01b` continues `01`.
+            let digits = word.trim_end_matches(|c: char| c.is_ascii_lowercase());
+            !digits.is_empty()
+                && word.len() - digits.len() <= 1
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+        })
 }
 
 /// Folders that hold an agent's skills and manuals.

@@ -270,8 +270,8 @@ impl<'a> Builder<'a> {
             });
         }
         if let Some(last) = last.filter(|_| !self.is_small()) {
-            let is_accepted = pending.is_none() && requests::is_short(self.briefing.active().1);
-            let report = (last, is_accepted);
+            let is_answered = pending.is_none() && requests::is_short(self.briefing.active().1);
+            let report = (last, is_answered);
             last_report::keep(&mut self.candidates[first..], report, self.max_tokens);
         }
     }

@@ -16,7 +16,7 @@ pub(super) fn words(outcome: CommandOutcome) -> String {
     }
 }
 
-/// Whether the command of a line that matters most certainly worked: by its exit code, or by its own words.
+/// Whether the command that matters most in a line is certain to have worked: by its exit code, or by its own words.
 pub(super) fn is_success(run: &FinishedCommand<'_>) -> bool {
     let says = || match run.counts {
         Some(counts) => counts.failed == 0,

@@ -1,5 +1,7 @@
 //! Redacts the strings in a JSON value.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::opaque::is_opaque;
@@ -9,8 +11,8 @@ use super::{MARKER, list, pair, redact};
 /// Minimum bytes of a field's name to be read for secrets: shorter ones are the names of fields.
 const NAME_BYTES_MIN: usize = 12;
 
-/// Replaces every secret in the strings of `value` and in the names of its fields, including those that only their
-/// field's name reveals, and returns their number. Images and encrypted payloads are kept, whatever field they are in.
+/// Replaces every secret in `value`: in strings, in names of fields, and values that only their field's name reveals.
+/// Returns their number. Images and encrypted payloads are kept, whatever field they are in.
 pub fn redact_value(value: &mut Value) -> u32 {
     match value {
         Value::String(text) if is_opaque(text) => 0,
@@ -38,14 +40,20 @@ fn redact_names(fields: &mut Map<String, Value>) -> u32 {
     let hits_of = |name: &String| if name.len() < NAME_BYTES_MIN { 0 } else { redact(name).hits };
     let hits = fields.keys().map(hits_of).sum();
     if hits > 0 {
+        // There may be very many of one name.
+        let mut numbers: HashMap<String, u32> = HashMap::new();
         for (name, value) in std::mem::take(fields) {
             let clean = redact(&name).text.into_owned();
+            let number = numbers.entry(clean.clone()).or_default();
             let mut unique = clean.clone();
-            for number in 2.. {
+            loop {
+                *number += 1;
+                if *number > 1 {
+                    unique = format!("{clean} {number}");
+                }
                 if !fields.contains_key(&unique) {
                     break;
                 }
-                unique = format!("{clean} {number}");
             }
             fields.insert(unique, value);
         }
@@ -152,5 +160,13 @@ mod tests {
         let expected = json!({ "meta": { MARKER: 1, second: 2, "an_ordinary_token_name": 3 } });
         assert_eq!(item, expected);
         assert_eq!(redact_value(&mut item), 0, "idempotent");
+    }
+
+    #[test]
+    fn very_many_names_that_become_one_are_told_apart_in_linear_time() {
+        let fields = (0..20_000).map(|number| (token(number), Value::from(number)));
+        let mut item = Value::Object(fields.collect());
+        assert_eq!(redact_value(&mut item), 20_000);
+        assert_eq!(item.as_object().map(Map::len), Some(20_000));
     }
 }

@@ -25,10 +25,11 @@ pub(super) fn is_opaque(text: &str) -> bool {
 
 /// The payload of a data URL in base64.
 fn image(url: &str) -> Option<&str> {
-    let (header, payload) = url.split_once(";base64,")?;
+    let (header, payload) = url.strip_prefix("image/")?.split_once(";base64,")?;
     let is_header = |b: u8| b.is_ascii_alphanumeric() || b"/+-.;=_".contains(&b);
     let is_payload = |b: u8| b.is_ascii_alphanumeric() || b"+/".contains(&b);
     let is_image = header.len() <= HEADER_BYTES_MAX
+        && secrets_within(url, 0..url.len() - payload.len()).is_empty()
         && header.bytes().all(is_header)
         && payload.trim_end_matches('=').bytes().all(is_payload);
     is_image.then_some(payload)
@@ -77,6 +78,8 @@ mod tests {
             format!("data: {{\"key\":\"{token}\"}}"),
             format!("data:image/png;base64,{token}"),
             format!("data:text/plain,{token}"),
+            format!("data:image/png;x={token};base64,AAAA"),
+            format!("data:text/plain;base64,{}", &base64[..40]),
             format!("{base64} {token}"),
             format!("https://host.example/{base64}"),
             format!("eyJ{base64url}.{base64url}.{base64url}"),

@@ -170,8 +170,14 @@ fn lost(path: &Path, name: &str) -> String {
 }
 
 fn from_backup(route: &GatewayRoute, name: &str) -> String {
-    let address = route.upstream.as_deref().unwrap_or("its default");
-    format!("the gateway's settings are lost: the address of {name} is from a backup: {address}")
+    match &route.upstream {
+        Some(address) => {
+            format!(
+                "the gateway's settings are lost: the address of {name} is from a backup: {address}"
+            )
+        }
+        None => format!("the gateway's settings are lost: {name} gets its default address again"),
+    }
 }
 
 /// Removes the gateway's files. A running gateway keeps serving the sessions that use it.

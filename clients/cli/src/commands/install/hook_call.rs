@@ -76,6 +76,9 @@ fn removal(tokens: &[Token], part: Range<usize>, bytes: usize) -> Option<Range<u
     let text = |token: Option<&Token>| token.map(|token| token.text.clone()).unwrap_or_default();
     let before = text(part.start.checked_sub(1).map(|at| &tokens[at]));
     let after = text(tokens.get(part.end));
+    // A newline at the end of the line joins nothing.
+    let is_last = part.end + 1 == tokens.len() && after == "\n";
+    let after = if is_last { String::new() } else { after };
     match (before.as_str(), after.as_str()) {
         ("", "") => Some(0..bytes),
         // `a && call; b` keeps the `;`, `a; call && b` too.

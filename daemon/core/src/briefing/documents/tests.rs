@@ -225,6 +225,8 @@ fn a_step_of_several_is_known_by_its_name() {
         ("steps/step-04-review.md", true),
         ("steps-v/step-v-05-measure.md", true),
         ("steps/step_3.md", true),
+        ("steps/step-01b-continue.md", true),
+        ("notes/steps-2024.md", false),
         ("docs/step-by-step.md", false),
         ("docs/stepping.md", false),
     ] {

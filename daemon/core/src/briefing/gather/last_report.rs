@@ -4,9 +4,9 @@ use super::super::answer;
 use super::super::select::Quote;
 
 /// Percentage of the view's bytes that the last report has, even where it repeats names that are said elsewhere; and that
-/// of one to which the person only said yes: then it is what to do.
+/// of one that the person answered in a few words: they are about it.
 const SHARE_PERCENT: u64 = 12;
-const ACCEPTED_PERCENT: u64 = 25;
+const ANSWERED_PERCENT: u64 = 25;
 
 /// Estimated bytes of a token.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -17,12 +17,12 @@ const OFFER_BYTES: usize = 600;
 const LINES_AFTER_OFFER: usize = 2;
 
 /// Fixes the message at line `seq`: what it offers at its end, then its lines in their order of strength.
-pub(super) fn keep(quotes: &mut [Quote<'_>], (seq, is_accepted): (u64, bool), max_tokens: u64) {
+pub(super) fn keep(quotes: &mut [Quote<'_>], (seq, is_answered): (u64, bool), max_tokens: u64) {
     keep_offer(quotes, seq);
     let mut lines: Vec<&mut Quote<'_>> =
         quotes.iter_mut().filter(|quote| quote.order.0 == seq).collect();
     lines.sort_by(|one, other| other.weight.total_cmp(&one.weight));
-    let percent = if is_accepted { ACCEPTED_PERCENT } else { SHARE_PERCENT };
+    let percent = if is_answered { ANSWERED_PERCENT } else { SHARE_PERCENT };
     let mut left = max_tokens * BYTES_PER_TOKEN * percent / 100;
     for line in lines.into_iter().filter(|line| !line.is_fixed) {
         let Some(rest) = left.checked_sub(line.text.len() as u64) else { return };

@@ -73,9 +73,6 @@ impl Builder<'_> {
         if let Some(counts) = self.candidates.last_mut() {
             counts.is_fixed = open > 0 && has_room;
         }
-        if is_of_other_work {
-            return;
-        }
         self.candidates.retain(|quote| {
             let (_, words) = quote.text.split_once("] ").unwrap_or_default();
             // Both are cut, at different lengths.
@@ -84,6 +81,9 @@ impl Builder<'_> {
             let is_of_file = matches!(quote.kind, EvidenceKind::Added | EvidenceKind::Document);
             !is_of_file || quote.group != path || !tasks.iter().any(is_item)
         });
+        if is_of_other_work {
+            return;
+        }
         let own = TaskListState { is_only_read, has_room: has_room && !is_outdated, open };
         self.task_items(&tasks, own);
     }

@@ -20,8 +20,8 @@ const STEPS_WITH_TERM: usize = 1;
 const CHOICE_BYTES: usize = 3;
 
 impl Builder<'_> {
-    /// Quotes the steps that are not done. Without a step that was spoken of, those of a workflow read earlier weigh
-    /// little.
+    /// Quotes the steps that are not done. Once instructions of another workflow were read, the steps weigh little; if no
+    /// step was spoken of, all are quoted.
     pub(super) fn workflow(&mut self) {
         let first = self.candidates.len();
         self.lines(EvidenceKind::Template, self.briefing.workflow.iter());

@@ -64,8 +64,14 @@ fn ticked_items_of_a_document_are_left_out() {
     let story =
         "# Story\n- [x] Write the lexer of the grammar\n- [ ] Write the parser of the grammar\n";
     briefing.record_read(2, "docs/story.md", story);
+    // Another list is the current one.
+    briefing.record_read(
+        3,
+        "docs/tasks.md",
+        "- [ ] T1 Write the printer\n- [ ] T2 Write the tests\n",
+    );
     let text = render(&briefing, &HostFacts::default(), 4_000);
-    assert!(text.contains("\n[ ] Write the parser") && !text.contains("- [x]"), "{text}");
+    assert!(text.contains("- [ ] Write the parser") && !text.contains("- [x]"), "{text}");
 }
 
 #[test]

@@ -98,6 +98,10 @@ impl KnownTexts {
             let is_all = row.source_bytes == file.cursor.offset;
             return Ok(!is_all || row.checked_chain == file.cursor.chain);
         }
+        // Other rules make other chunks of the same lines; it is redacted again after this pass.
+        if row.is_redacted && row.redaction != redact::VERSION {
+            return Ok(true);
+        }
         let compared = || self.compared.lock().unwrap_or_else(PoisonError::into_inner);
         if compared().contains(&row.id) {
             return Ok(true);

@@ -65,7 +65,10 @@ impl Life {
                 let text = fs::read(path).unwrap();
                 assert!(text == *whole, "{thread_id}: restored is another text than archived");
                 match to {
-                    Some(to) => fs::remove_file(to).unwrap(),
+                    // Texts of several transcripts are in as many files.
+                    Some(_) => {
+                        restored.files.iter().for_each(|file| fs::remove_file(&file.path).unwrap())
+                    }
                     None => self.give_back(at, path.as_ref(), restored.redacted),
                 }
             }

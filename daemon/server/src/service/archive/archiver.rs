@@ -85,6 +85,8 @@ impl Archiver {
             }
         };
         forgetting::resume(&self.shared, &index).await?;
+        // Ages of a lost database are recognized while the new one is young: they lie ahead of its own.
+        index.threads.begin_ages(self.facts.age.lived_ms().await?).await?;
         self.ingest.find_lost();
         let mut next_check = Instant::now() + CHECK_PERIOD;
         let mut was_enabled = true;

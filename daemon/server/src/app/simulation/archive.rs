@@ -67,7 +67,9 @@ impl Life {
                 match to {
                     // Texts of several transcripts are in as many files.
                     Some(_) => {
-                        restored.files.iter().for_each(|file| fs::remove_file(&file.path).unwrap())
+                        for file in &restored.files {
+                            fs::remove_file(&file.path).unwrap();
+                        }
                     }
                     None => self.give_back(at, path.as_ref(), restored.redacted),
                 }

@@ -138,8 +138,10 @@ impl Effects {
             .collect()
     }
 
-    pub(super) fn has_changed_in(&self, turn: u32) -> bool {
-        self.files.values().any(|effect| effect.turn == turn)
+    /// Files that a turn changed.
+    pub(super) fn changed_in(&self, turn: u32) -> Vec<&str> {
+        let changed = self.files.iter().filter(|(_, effect)| effect.turn == turn);
+        changed.map(|(path, _)| path.as_str()).collect()
     }
 
     /// Whether a temporary file was changed and is still there.

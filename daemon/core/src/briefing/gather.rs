@@ -216,7 +216,7 @@ impl<'a> Builder<'a> {
         let (briefing, now) = (self.briefing, self.briefing.turn());
         let read = briefing.documents.iter().filter(|line| line.turn == now);
         let read: HashSet<&str> = read.map(|line| line.group.as_str()).collect();
-        read.len() >= READ_MIN && !briefing.effects.has_changed_in(now)
+        read.len() >= READ_MIN && briefing.effects.changed_in(now).is_empty()
     }
 
     fn reports(&mut self) {

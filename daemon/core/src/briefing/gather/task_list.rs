@@ -89,6 +89,7 @@ impl Builder<'_> {
     }
 
     fn task_items(&mut self, tasks: &[&TaskItem], of: TaskListState) {
+        let changed = self.briefing.effects.changed_in(self.briefing.turn());
         let mut ahead = 0;
         for (at, task) in (1..).zip(tasks) {
             let mark = if task.is_done { "x" } else { " " };
@@ -102,11 +103,10 @@ impl Builder<'_> {
                     240_u16.saturating_sub(20 * ahead).max(if of.is_only_read { 5 } else { 45 })
                 }
             };
-            let is_changed = |path: &&str| path.contains('/') && task.text.contains(*path);
-            let changed =
-                self.briefing.effects.since(task.seq).into_iter().any(|path| is_changed(&path));
-            let changed = match changed && !task.is_done {
-                true => " (file changed since)",
+            let is_named = |path: &&str| path.contains('/') && task.text.contains(*path);
+            // Earlier turns may have changed the file for other tasks.
+            let changed = match !task.is_done && changed.iter().any(is_named) {
+                true => " (file changed in this turn)",
                 false => "",
             };
             let text = format!("[{mark}] {}{changed}", task.text);

@@ -55,15 +55,18 @@ fn the_decision_of_a_record_comes_before_its_alternatives() {
 }
 
 #[test]
-fn an_open_task_says_that_its_file_was_changed_since() {
+fn an_open_task_says_that_its_file_was_changed_in_the_running_turn() {
     let mut briefing = Briefing::default();
     briefing.begin_turn(1, "Do the tasks.", None);
     let list = "- [ ] T1 Write src/lexer.rs\n- [ ] T2 Write src/parser.rs\n";
     briefing.record_read(2, "tasks.md", list);
     edits(&mut briefing, 9, "src/lexer.rs", "pub fn lex() {\n", "");
     let text = render(&briefing, &HostFacts::default(), 4_000);
-    assert!(text.contains("[ ] T1 Write src/lexer.rs (file changed since)\n"), "{text}");
+    assert!(text.contains("[ ] T1 Write src/lexer.rs (file changed in this turn)\n"), "{text}");
     assert!(text.contains("[ ] T2 Write src/parser.rs\n"), "{text}");
+    briefing.begin_turn(10, "Now the parser.", None);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("[ ] T1 Write src/lexer.rs\n"), "changed for an earlier request\n{text}");
 }
 
 #[test]

@@ -138,7 +138,6 @@ impl Effects {
             .collect()
     }
 
-    /// Files that a turn changed.
     pub(super) fn changed_in(&self, turn: u32) -> Vec<&str> {
         let changed = self.files.iter().filter(|(_, effect)| effect.turn == turn);
         changed.map(|(path, _)| path.as_str()).collect()

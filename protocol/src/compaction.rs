@@ -55,7 +55,7 @@ pub struct RunParams {
     pub strategy: Option<Strategy>,
     /// Absent: `standalone`.
     pub phase: Option<Phase>,
-    /// Maximum tokens of `view`; absent: a quarter of the history, from 512 to 4,000, and the pins.
+    /// Maximum tokens of `view`; absent: a quarter of the history, from 512 to 8,000, and the pins.
     pub max_tokens: Option<u64>,
     /// The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
     /// decides how much of the history it is sent.

@@ -106,6 +106,8 @@ pub struct Briefing {
     pub(super) actions: VecDeque<RecentCall>,
     /// Output of the last commands and reads, newest last.
     pub(super) outputs: VecDeque<SeenOutput>,
+    /// What came of older commands, with the command as group.
+    pub(super) results: EvidenceLines,
     /// The agent's last stated intention in its thoughts, until it speaks or acts.
     pub(super) intention: Option<(u64, String)>,
     /// The last line that the agent said before a call of the running turn.

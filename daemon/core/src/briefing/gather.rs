@@ -4,9 +4,9 @@ mod checks;
 mod corrections;
 mod files;
 mod last_report;
-mod listing;
 mod outputs;
 mod raise;
+mod ran;
 mod requests;
 mod shares;
 mod state;
@@ -111,22 +111,12 @@ impl<'a> Builder<'a> {
         for (order, line) in (0..).zip(&self.host.accepted) {
             self.push(EvidenceKind::Accepted, order, (0, 100), line);
         }
-        for (kind, lines) in
-            [(EvidenceKind::Ran, &self.host.ran), (EvidenceKind::Look, &self.host.looked_at)]
-        {
-            for (order, line) in (0..).zip(lines) {
-                if kind == EvidenceKind::Ran && (self.failed(line) || self.runs(line)) {
-                    continue;
-                }
-                // The newest ones are the most useful.
-                let strength = match () {
-                    () if checks::only_watches(line) => 15,
-                    () if order < 8 => 100,
-                    () => 50,
-                };
-                let strength = if self.is_small() { strength / 10 } else { strength };
-                self.push(kind, order, (0, strength), line);
-            }
+        self.ran();
+        // The newest ones are the most useful.
+        for (order, line) in (0..).zip(&self.host.looked_at) {
+            let strength = if order < 8 { 100 } else { 50 };
+            let strength = if self.is_small() { strength / 10 } else { strength };
+            self.push(EvidenceKind::Look, order, (0, strength), line);
         }
         // A finished plan is of work that a report describes.
         let is_any_open = self.host.plan.iter().any(|(_, is_open)| *is_open);

@@ -19,8 +19,8 @@ pub struct HostFacts<'a> {
     pub accepted: Vec<String>,
     /// Changed files, newest first.
     pub files: Vec<ChangedFile>,
-    /// Commands with an effect, newest first.
-    pub ran: Vec<String>,
+    /// Commands with an effect and the lines that answered them, newest first.
+    pub ran: Vec<(u64, String)>,
     /// Files read or searched, newest first.
     pub looked_at: Vec<String>,
     /// Files that changed on disk, or are gone, since the thread last saw or wrote them.

@@ -86,9 +86,9 @@ pub(super) const RULES: [KindRule; 18] = [
     rule(EvidenceKind::Check, "CHECKS", (8, 100), [3.0, 2.4, 1.6], 12 << 10),
     rule(EvidenceKind::Git, "GIT", (6, 100), [2.0, 1.6, 1.2], 6 << 10),
     rule(EvidenceKind::TaskItem, "TASK_LIST", (6, 100), [2.0, 1.6, 1.2], 0),
-    rule(EvidenceKind::Ran, "RAN", (6, 12), [1.2, 1.2, 1.2], 0),
-    rule(EvidenceKind::Look, "LOOKED_AT", (4, 8), [0.25, 0.25, 0.25], 0),
-    rule(EvidenceKind::Seen, "SEEN", (5, 15), [1.0, 0.5, 0.03], 0),
+    rule(EvidenceKind::Ran, "RAN", (6, 40), [1.2, 1.2, 1.0], 16 << 10),
+    rule(EvidenceKind::Look, "LOOKED_AT", (2, 8), [0.25, 0.25, 0.25], 0),
+    rule(EvidenceKind::Seen, "SEEN", (5, 30), [1.0, 0.5, 0.03], 0),
     rule(EvidenceKind::Plan, "PLAN", (5, 100), [2.0, 2.0, 2.0], 0),
     rule(EvidenceKind::Now, "NOW", (12, 100), [6.0, 6.0, 6.0], 0),
 ];
@@ -103,7 +103,7 @@ impl EvidenceKind {
             Self::Rule => " quoted from what was read on how to work here",
             Self::Git => " oldest first",
             Self::Seen => " what the last commands printed, lines chosen",
-            Self::Ran => " newest first, chosen",
+            Self::Ran => " with what came of it, oldest first, chosen",
             _ => "",
         }
     }

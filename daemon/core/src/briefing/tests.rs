@@ -6,6 +6,7 @@ mod gaps;
 mod outputs;
 mod reads;
 mod remarks;
+mod results;
 mod template;
 mod workflow;
 

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::super::{lines, warnings};
-use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome};
+use super::super::kinds::EvidenceKind;
+use super::super::{lines, result, warnings};
+use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome, push};
 use crate::bounded::push_bounded;
 use crate::rollout::shell;
 use crate::text;
@@ -99,7 +100,9 @@ impl Briefing {
         folder: Option<&str>,
     ) {
         // Output of git has its own section; only the newest is shown as it is.
-        self.outputs.retain(|output| !output.is_of_git);
+        if let Some(of_git) = self.outputs.iter().position(|output| output.is_of_git) {
+            self.drop_output(of_git);
+        }
         self.push_output((seq, false), what, printed, folder);
         if let Some(newest) = self.outputs.back_mut() {
             newest.is_of_git = newest.seq == seq && what.contains("git ") && only_git_prints(what);
@@ -144,6 +147,7 @@ impl Briefing {
         let cut = text::cut_middle(&what, OUTPUT_COMMAND_BYTES).into_owned();
         if !printed.trim().is_empty() {
             self.outputs.retain(|output| output.what != cut);
+            self.results.retain_in(&cut, |_| false);
         }
         self.add_output((seq, has_own_section), cut, printed);
     }
@@ -168,14 +172,28 @@ impl Briefing {
         let warns = |output: &SeenOutput| output.what.contains(' ') && warnings::any(&output.text);
         // Without warnings in the oldest one, those of the others do not matter.
         if self.outputs.front().is_some_and(|oldest| !warns(oldest)) {
-            self.outputs.pop_front();
+            self.drop_output(0);
             return;
         }
         let warning: Vec<bool> = self.outputs.iter().map(warns).collect();
         let warnings = warning.iter().filter(|warns| **warns).count();
         let quiet = warning.iter().position(|warns| !warns);
         let index = quiet.filter(|_| warnings <= WARNING_OUTPUTS_MAX).unwrap_or_default();
-        self.outputs.remove(index);
+        self.drop_output(index);
+    }
+
+    fn drop_output(&mut self, index: usize) {
+        if let Some(output) = self.outputs.remove(index) {
+            self.condense(&output);
+        }
+    }
+
+    /// Keeps what came of a command whose output is dropped.
+    fn condense(&mut self, output: &SeenOutput) {
+        let result = result::of(&output.what, &output.text);
+        let Some(text) = result.filter(|_| !output.has_own_section) else { return };
+        let (at, kind) = ((output.seq, output.turn), (EvidenceKind::Ran, 100));
+        push(&mut self.results, at, kind, (&output.what, ""), text);
     }
 }
 

@@ -4,9 +4,10 @@ use super::super::chain::Chain;
 use super::super::checks::{Check, Commands};
 use super::super::collect::{Briefing, SeenOutput, TurnOutcome};
 use super::super::kinds::EvidenceKind;
+use super::super::listing;
 use super::super::spot::Spot;
 use super::super::warnings;
-use super::{Builder, OUTDATED, listing};
+use super::{Builder, OUTDATED};
 use crate::step::CommandOutcome;
 use crate::text;
 
@@ -47,6 +48,7 @@ impl<'a> Builder<'a> {
         let visible = |output: &&SeenOutput| {
             !output.is_of_git
                 && !unread.contains(&output.seq)
+                && output.turn == now
                 && !is_settled(commands, output, is_newest(output))
                 && !is_overtaken(briefing, output)
         };

@@ -146,7 +146,7 @@ fn the_branch_is_named_and_the_oldest_commits_of_a_log_are_not() {
     for (seq, script, printed) in [(20, "git log --oneline -10", &*log), (21, switch, "")] {
         briefing.record_command(ran("git", (seq, script), 0, printed), None);
     }
-    let ran = [format!("{switch} (exit 0)")];
+    let ran = [(21, format!("{switch} (exit 0)"))];
     let host = HostFacts { ran: ran.to_vec(), ..HostFacts::default() };
     let text = render(&briefing, &host, 1_000);
     assert!(text.contains("\nOn branch fix/lexer-strings\n"), "{text}");

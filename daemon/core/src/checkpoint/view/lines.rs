@@ -83,7 +83,7 @@ fn standing_words(
 }
 
 /// Commands that have an effect and are not checks, newest first, with their outcomes.
-pub(super) fn ran(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
+pub(super) fn ran(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<(u64, String)> {
     let commands = inputs.state.commands.newest();
     // Answers in a dialog are shown among the person's words.
     let is_dialog = |command: &Command| {
@@ -91,11 +91,11 @@ pub(super) fn ran(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
     };
     let did =
         commands.filter(|command| !command.is_look && !command.is_check && !is_dialog(command));
-    let lines = did.filter_map(command_line).take(caps.max_recent_artifacts);
-    let mut lines: Vec<String> = lines.collect();
+    let lines = did.filter_map(|command| Some((command.seq, command_line(command)?)));
+    let mut lines: Vec<(u64, String)> = lines.take(caps.max_recent_artifacts).collect();
     // Inline scripts look alike: show only the newest.
     let mut seen = HashSet::new();
-    lines.retain(|line| seen.insert(line.clone()));
+    lines.retain(|(_, line)| seen.insert(line.clone()));
     lines
 }
 

@@ -184,7 +184,7 @@ fn identical_commands_are_shown_once() {
         focus: "",
     };
     let ran = lines::ran(&inputs, &ViewCaps::default());
-    assert_eq!(ran.iter().filter(|line| line.starts_with("python3")).count(), 1, "{ran:?}");
+    assert_eq!(ran.iter().filter(|(_, line)| line.starts_with("python3")).count(), 1, "{ran:?}");
 }
 
 fn chosen(pins: &[String], drops: &[String]) -> Semantics {

@@ -61,7 +61,8 @@ fn commands_are_shown_with_their_runs_and_without_their_setup() {
             state.commands.run(seq, script, false);
             state.commands.end(seq, crate::step::CommandOutcome::Exit(0), None);
         }
-        ran(&inputs(&state, &Semantics::default(), &Disk::new()), &ViewCaps::default())
+        let ran = ran(&inputs(&state, &Semantics::default(), &Disk::new()), &ViewCaps::default());
+        ran.into_iter().map(|(_, line)| line).collect::<Vec<_>>()
     };
     for (script, expected) in [
         ("./deploy.sh", Some("./deploy.sh (exit 0)")),

@@ -1,0 +1,144 @@
+//! Condenses what a command printed to the lines that say what came of it.
+
+use super::{listing, warnings};
+use crate::rollout::output;
+use crate::text;
+
+/// Maximum bytes of a result, of a line of it if there are several, and number of those.
+const RESULT_BYTES: usize = 240;
+const LINE_BYTES: usize = 120;
+const LINES_MAX: usize = 3;
+
+/// Programs that show parts of files or folders, and maximum bytes of an answer of theirs that is a result.
+const LOOKS: [&str; 16] = [
+    "rg", "grep", "find", "fd", "sed", "ls", "cat", "head", "tail", "nl", "tree", "awk", "jq",
+    "for", "wc", "diff",
+];
+const LOOK_BYTES: usize = 100;
+
+/// Ends the output of a search that found nothing.
+pub(super) const NOTHING: &str = "printed nothing";
+
+/// Git commands whose output has a section of its own.
+const IN_GIT: [&str; 8] =
+    ["status", "log", "add", "commit", "push", "checkout", "switch", "branch"];
+
+/// What came of a command, on one line; `None` if its output says nothing by itself.
+pub(super) fn of(command: &str, printed: &str) -> Option<String> {
+    let bare = without_cd(command);
+    if !command.contains(' ') || command.contains("--help") || is_in_git(bare) {
+        return None;
+    }
+    let is_look = bare.split(' ').next().is_some_and(|program| LOOKS.contains(&program));
+    if is_look && printed.ends_with(NOTHING) {
+        return None;
+    }
+    if let Some(names) = listing::names(printed).filter(|_| !is_look) {
+        return Some(text::cut_words(&names, RESULT_BYTES).into_owned());
+    }
+    let lines = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let lines: Vec<String> = lines.filter(|line| says(line)).collect();
+    let whole = lines.join(" | ");
+    match whole.len() {
+        0 => None,
+        1..=LOOK_BYTES => Some(whole),
+        _ if is_look => None,
+        1..=RESULT_BYTES => Some(whole),
+        _ => Some(best(&lines)),
+    }
+}
+
+/// The lines of a result that warn, if any.
+pub(super) fn warnings_in(result: &str) -> Option<String> {
+    let lines: Vec<&str> = result.split(" | ").filter(|line| warnings::warns(line)).collect();
+    Some(lines.join(" | ")).filter(|lines| !lines.is_empty())
+}
+
+/// The lines that say most, in their order. `…` stands for those between them.
+fn best(lines: &[String]) -> String {
+    let last = lines.len().saturating_sub(1);
+    let mut ranked: Vec<usize> = (0..lines.len()).collect();
+    ranked.sort_by_key(|at| -worth(&lines[*at], *at == 0, *at == last));
+    let mut chosen: Vec<usize> = ranked.into_iter().take(LINES_MAX).collect();
+    chosen.sort_unstable();
+    let (mut result, mut next) = (String::new(), 0);
+    for at in chosen {
+        let line = text::cut_words(&lines[at], LINE_BYTES);
+        if !result.is_empty() {
+            result.push_str(" | ");
+        }
+        if at > next {
+            result.push_str("… ");
+        }
+        result.push_str(&line);
+        next = at + 1;
+    }
+    result
+}
+
+/// A command without the change of folder in front of it.
+fn without_cd(command: &str) -> &str {
+    let rest = command.strip_prefix("cd ").and_then(|rest| rest.split_once(" && "));
+    rest.map_or(command, |(_, next)| next)
+}
+
+fn is_in_git(command: &str) -> bool {
+    let verb = command.strip_prefix("git ").and_then(|rest| rest.split(' ').next());
+    verb.is_some_and(|verb| IN_GIT.contains(&verb))
+}
+
+/// Whether a line has words, and is none of a patch's headers.
+fn says(line: &str) -> bool {
+    const HEADERS: [&str; 5] = ["+++ ", "--- ", "@@ ", "index ", "diff --git"];
+    line.contains(char::is_alphanumeric) && !HEADERS.iter().any(|header| line.starts_with(header))
+}
+
+/// How likely a line is to say what came of the command: programs warn anywhere and conclude at the end.
+fn worth(line: &str, is_first: bool, is_last: bool) -> i32 {
+    let signs = [
+        (4, warnings::warns(line) || output::says_failure(line)),
+        (3, is_last),
+        (2, is_first),
+        (1, line.contains([':', '='])),
+        (1, line.contains(|c: char| c.is_ascii_digit())),
+        (-2, line.len() > LINE_BYTES || line.ends_with(['{', '}', ';', ',', '('])),
+    ];
+    signs.iter().filter(|(_, applies)| *applies).map(|(points, _)| points).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_what_a_command_concluded() {
+        let long: String = (0..30).map(|n| format!("copying part {n} of the lexer\n")).collect();
+        let warned = format!("{long}warning: no grammar\n{long}copied 60 parts\n");
+        for (command, printed, expected) in [
+            ("./sync parts", "ready\n", Some("ready")),
+            ("./sync parts", "a\tb\n\nc\n", Some("a b | c")),
+            (
+                "./sync parts",
+                &*warned,
+                Some("copying part 0 of the lexer | … warning: no grammar | … copied 60 parts"),
+            ),
+            ("cd w && ls parts", "a.rs", Some("a.rs")),
+            ("rg lexer src", &*long, None),
+            ("rg lexer src", "exit 1, printed nothing", None),
+            (
+                "ls parts",
+                "exit 2: ls: cannot access 'parts'",
+                Some("exit 2: ls: cannot access 'parts'"),
+            ),
+            ("git status", "On branch main", None),
+            ("git ls-remote origin", "ab12\trefs/heads/main", Some("ab12 refs/heads/main")),
+            ("sync --help", "usage", None),
+            ("src/lexer.rs", "fn lex()", None),
+            ("./sync parts", "---\n", None),
+        ] {
+            assert_eq!(of(command, printed).as_deref(), expected, "{command}: {printed}");
+        }
+        assert_eq!(warnings_in("read | warning: a | b").as_deref(), Some("warning: a"));
+        assert_eq!(warnings_in("read | b"), None);
+    }
+}

@@ -1,0 +1,66 @@
+use super::*;
+
+fn view(briefing: &Briefing) -> String {
+    render(briefing, &HostFacts::default(), 4_000)
+}
+
+#[test]
+fn what_came_of_a_command_outlives_its_output_and_its_turn() {
+    let mut briefing = thread();
+    let listed = "ab12\trefs/heads/grammars\n";
+    briefing.record_output(20, "git ls-remote origin grammars", listed, None);
+    briefing.record_output(21, "./sync parts", "41 parts are in the store\n", None);
+    for n in 0..40 {
+        let command = format!("./count part{n}");
+        briefing.record_output(22 + n, &command, &format!("{n} rules"), None);
+    }
+    briefing.hold_words(70, "The parts are synchronized.");
+    briefing.begin_turn(71, "Now the next grammar.", None);
+    let text = view(&briefing);
+    for result in [
+        "\n#20 git ls-remote origin grammars → ab12 refs/heads/grammars\n",
+        "\n#21 ./sync parts → 41 parts are in the store\n",
+        "\n#61 ./count part39 → 39 rules\n",
+    ] {
+        assert!(text.contains(result), "{result}: {text}");
+    }
+}
+
+#[test]
+fn only_the_newest_result_of_a_command_is_shown() {
+    let mut briefing = thread();
+    for (seq, printed) in [(20, "MISSING: API_KEY"), (60, "ALL_PRESENT")] {
+        briefing.record_output(seq, "./secrets check", printed, None);
+        for n in 1..30 {
+            briefing.record_output(seq + n, &format!("./count part{n}"), "4 rules", None);
+        }
+    }
+    let text = view(&briefing);
+    assert!(text.contains("#60 ./secrets check → ALL_PRESENT"), "{text}");
+    assert!(!text.contains("MISSING"), "{text}");
+}
+
+#[test]
+fn of_a_result_that_names_a_file_edited_since_only_warnings_are_shown() {
+    let mut briefing = thread();
+    let printed = "read src/lexer.rs\nwarning: 3 rules are unused\n";
+    briefing.record_output(20, "./rules check", printed, None);
+    edits(&mut briefing, 21, "src/lexer.rs", "fn lex() {}\n", "");
+    briefing.hold_words(22, "The lexer has a function.");
+    briefing.begin_turn(23, "Now the parser.", None);
+    let text = view(&briefing);
+    assert!(text.contains("./rules check → warning: 3 rules are unused\n"), "{text}");
+}
+
+#[test]
+fn a_command_with_a_result_is_shown_once_and_one_without_by_its_exit_code() {
+    let mut briefing = thread();
+    briefing.record_output(20, "./sync parts", "41 parts", None);
+    briefing.hold_words(22, "The parts are synchronized.");
+    briefing.begin_turn(23, "Now the parser.", None);
+    let ran = [(21, "mkdir parts (exit 0)".to_owned()), (20, "./sync parts (exit 0)".to_owned())];
+    let host = HostFacts { ran: ran.to_vec(), ..HostFacts::default() };
+    let text = render(&briefing, &host, 4_000);
+    assert!(text.contains("#20 ./sync parts → 41 parts\nmkdir parts (exit 0)\n"), "{text}");
+    assert!(!text.contains("sync parts (exit 0)"), "{text}");
+}

@@ -39,12 +39,12 @@ pub(super) fn of(command: &str, printed: &str) -> Option<String> {
     let lines = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     let lines: Vec<String> = lines.filter(|line| says(line)).collect();
     let whole = lines.join(" | ");
-    match whole.len() {
-        0 => None,
-        1..=LOOK_BYTES => Some(whole),
-        _ if is_look => None,
-        1..=RESULT_BYTES => Some(whole),
-        _ => Some(best(&lines)),
+    let most = if is_look { LOOK_BYTES } else { RESULT_BYTES };
+    match () {
+        () if whole.is_empty() => None,
+        () if whole.len() <= most => Some(whole),
+        () if is_look => None,
+        () => Some(best(&lines)),
     }
 }
 

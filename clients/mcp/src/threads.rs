@@ -21,7 +21,7 @@ const SEARCH_TOKENS: u64 = 2_500;
 /// Default number of hits.
 const SEARCH_HITS: u32 = 8;
 /// Default tokens of a checkpoint.
-const VIEW_TOKENS: u64 = 2_000;
+const VIEW_TOKENS: u64 = 4_000;
 /// Maximum bytes of items per call.
 const EXPAND_BYTES: u64 = 24 * 1024;
 /// Interval and number of attempts to find a thread of this folder.
@@ -34,7 +34,7 @@ const SYNC_MS: u64 = 1_000;
 pub(crate) struct ViewArgs {
     /// Default: this thread.
     thread_id: Option<String>,
-    /// Maximum tokens of the text. Default: 2000.
+    /// Maximum tokens of the text. Default: 4000.
     max_tokens: Option<u64>,
 }
 

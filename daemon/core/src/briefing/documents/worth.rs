@@ -25,7 +25,7 @@ pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if is_placeholder(line) => 10,
         () if decides(line) => 190,
         () if names_next_step(line) => 170,
-        () if gives_verdict(line) => 150,
+        () if gives_verdict(line) => 260,
         () if line.len() < EMPTY_BYTES && marks::EMPTY.is_in(line) => 20,
         () if decides(heading) => 180,
         () if marks::REASONS.is_in(line) || has_version(line) => 140,
@@ -74,9 +74,9 @@ static VERDICTS: Phrases = Phrases::new(&[
     "score",
 ]);
 
-/// Whether an entry says what a check came to: `**Severity:** Pass`.
+/// Whether an entry says what a check came to: `**Severity:** Pass`. In a template its value is a name in braces.
 fn gives_verdict(line: &str) -> bool {
-    key_of(line).is_some_and(|key| VERDICTS.is_in(&key.to_lowercase()))
+    !line.contains('{') && key_of(line).is_some_and(|key| VERDICTS.is_in(&key.to_lowercase()))
 }
 
 /// Whether the front matter of a workflow's step begins with the file of the next one.

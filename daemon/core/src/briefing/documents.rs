@@ -1,6 +1,7 @@
 //! Informative lines of documents that were read or written: decisions, rules, requirements, list items.
 
 mod dated;
+mod front_matter;
 mod passages;
 mod steps;
 mod worth;

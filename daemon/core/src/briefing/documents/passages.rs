@@ -8,8 +8,9 @@ use rustc_hash::FxBuildHasher;
 use super::super::lines::{self, without_number};
 use super::super::openapi;
 use super::super::spot::{Shape, Spot};
+use super::front_matter::front_matter;
 use super::steps::step_in;
-use super::worth::{NEXT_STEP, is_command, is_requirement, is_setting, strength};
+use super::worth::{is_command, is_requirement, is_setting, strength};
 use super::{ends_with, is_instructions, is_prose};
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
@@ -33,9 +34,6 @@ const HEAD_LINES: usize = 16;
 
 /// The heading of a front matter.
 pub(in crate::briefing) const FRONT_MATTER: &str = "front matter";
-
-/// Maximum bytes of the front matter to quote, as one line.
-const FRONT_BYTES: usize = 220;
 
 /// Maximum bytes of a lead-in to what follows.
 const LEAD_IN_BYTES: usize = 80;
@@ -451,29 +449,6 @@ fn settings(text: &str, mut visit: impl FnMut(Passage<'_>)) {
         }
     }
     end(&mut together, at + 1, was_comment);
-}
-
-/// The front matter as one line, and the number of lines it takes.
-fn front_matter(text: &str) -> (String, usize) {
-    let mut lines = text.lines().map(|line| without_number(line).trim());
-    if lines.next() != Some("---") {
-        return (String::new(), 0);
-    }
-    let mut keys: Vec<&str> = Vec::new();
-    for line in lines.take_while(|line| *line != "---") {
-        keys.push(line);
-    }
-    let count = keys.len() + 2;
-    // What comes next is needed most.
-    keys.sort_by_key(|line| !line.starts_with(NEXT_STEP));
-    let mut front = String::new();
-    for line in keys {
-        if front.len() < FRONT_BYTES {
-            front.push_str(if front.is_empty() { "" } else { "; " });
-            front.push_str(line);
-        }
-    }
-    (front, count)
 }
 
 /// The value of an attribute of a tag.

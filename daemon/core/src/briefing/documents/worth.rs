@@ -3,6 +3,8 @@
 use super::super::lines;
 use super::super::marks::{self, decides};
 use super::super::placeholders::is_placeholder;
+use super::front_matter::says_state;
+use super::passages::FRONT_MATTER;
 use crate::phrases::Phrases;
 
 /// In a longer line the version is not the main point.
@@ -26,6 +28,7 @@ pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if decides(line) => 190,
         () if names_next_step(line) => 170,
         () if gives_verdict(line) => 260,
+        () if heading == FRONT_MATTER && says_state(line) => 150,
         () if line.len() < EMPTY_BYTES && marks::EMPTY.is_in(line) => 20,
         () if decides(heading) => 180,
         () if marks::REASONS.is_in(line) || has_version(line) => 140,

@@ -1,0 +1,110 @@
+//! Condenses the front matter of a document to one line.
+
+use super::super::lines::without_number;
+use super::worth::NEXT_STEP;
+
+/// Maximum bytes of the line. Entries that do not fit are left out.
+const FRONT_BYTES: usize = 160;
+
+/// Maximum bytes of a list's items; of more, their number is said, and the last one of a state.
+const LIST_BYTES: usize = 60;
+
+/// Words of keys that say how far the document is, in lower case.
+const STATE: [&str; 6] = ["status", "step", "complete", "current", "progress", "phase"];
+
+/// A key with its value, and the items of the list below it.
+struct FrontEntry<'t> {
+    line: &'t str,
+    items: Vec<&'t str>,
+}
+
+impl FrontEntry<'_> {
+    /// What comes next is needed most, then how far the document is.
+    fn rank(&self) -> u8 {
+        match () {
+            () if self.line.starts_with(NEXT_STEP) => 0,
+            () if says_state(self.line) => 1,
+            () => 2,
+        }
+    }
+
+    fn words(&self) -> String {
+        let items = self.items.join(", ");
+        match self.items.last() {
+            None => self.line.to_owned(),
+            Some(_) if items.len() <= LIST_BYTES => format!("{} {items}", self.line),
+            Some(last) if says_state(self.line) => {
+                format!("{} {} items, the last {last}", self.line, self.items.len())
+            }
+            Some(_) => format!("{} {} items", self.line, self.items.len()),
+        }
+    }
+}
+
+/// Whether the first entry says how far the document is.
+pub(super) fn says_state(front: &str) -> bool {
+    let key = front.split(':').next().unwrap_or_default().to_lowercase();
+    STATE.iter().any(|word| key.contains(word))
+}
+
+/// The front matter as one line, and the number of lines it takes.
+pub(super) fn front_matter(text: &str) -> (String, usize) {
+    let mut lines = text.lines().map(|line| without_number(line).trim());
+    if lines.next() != Some("---") {
+        return (String::new(), 0);
+    }
+    let (mut entries, mut count) = (Vec::<FrontEntry<'_>>::new(), 2);
+    for line in lines.take_while(|line| *line != "---") {
+        count += 1;
+        match (line.strip_prefix("- "), entries.last_mut()) {
+            (Some(item), Some(list)) => list.items.push(item),
+            _ if line.is_empty() || line.starts_with('#') => {}
+            _ => entries.push(FrontEntry { line, items: Vec::new() }),
+        }
+    }
+    // A key without a value opens a group.
+    entries.retain(|entry| !entry.line.ends_with(':') || !entry.items.is_empty());
+    entries.sort_by_key(FrontEntry::rank);
+    let mut front = String::new();
+    for words in entries.iter().map(FrontEntry::words) {
+        if front.is_empty() || front.len() + words.len() <= FRONT_BYTES {
+            front.push_str(if front.is_empty() { "" } else { "; " });
+            front.push_str(&words);
+        }
+    }
+    (front, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_of_a_document_comes_before_what_it_is_about() {
+        let long: String = (0..9).map(|n| format!("  - docs/plans/part{n}.md\n")).collect();
+        for (front, expected) in [
+            (
+                format!(
+                    "title: Lexer\nsources:\n{long}stepsCompleted:\n  - 1\n  - 2\nstatus: open\n"
+                ),
+                "stepsCompleted: 1, 2; status: open; title: Lexer; sources: 9 items",
+            ),
+            (
+                "name: step-2\nnextStepFile: ./step-3.md\n".to_owned(),
+                "nextStepFile: ./step-3.md; name: step-2",
+            ),
+            (
+                format!("done:\nstepsCompleted:\n{long}"),
+                "stepsCompleted: 9 items, the last docs/plans/part8.md",
+            ),
+            (
+                format!("about: {}\nstatus: open\nkind: plan\n", "x".repeat(220)),
+                "status: open; kind: plan",
+            ),
+        ] {
+            let (line, count) = front_matter(&format!("---\n{front}---\n# Lexer\n"));
+            assert_eq!((line.as_str(), count), (expected, front.lines().count() + 2));
+        }
+        assert_eq!(front_matter("# Lexer\n"), (String::new(), 0));
+    }
+}

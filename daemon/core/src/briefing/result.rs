@@ -16,6 +16,9 @@ const LOOKS: [&str; 16] = [
 ];
 const LOOK_BYTES: usize = 100;
 
+/// Stands between the lines of a result.
+pub(super) const BETWEEN: &str = " | ";
+
 /// Ends the output of a search that found nothing.
 pub(super) const NOTHING: &str = "printed nothing";
 
@@ -38,7 +41,7 @@ pub(super) fn of(command: &str, printed: &str) -> Option<String> {
     }
     let lines = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     let lines: Vec<String> = lines.filter(|line| says(line)).collect();
-    let whole = lines.join(" | ");
+    let whole = lines.join(BETWEEN);
     let most = if is_look { LOOK_BYTES } else { RESULT_BYTES };
     match () {
         () if whole.is_empty() => None,
@@ -50,8 +53,8 @@ pub(super) fn of(command: &str, printed: &str) -> Option<String> {
 
 /// The lines of a result that warn, if any.
 pub(super) fn warnings_in(result: &str) -> Option<String> {
-    let lines: Vec<&str> = result.split(" | ").filter(|line| warnings::warns(line)).collect();
-    Some(lines.join(" | ")).filter(|lines| !lines.is_empty())
+    let lines: Vec<&str> = result.split(BETWEEN).filter(|line| warnings::warns(line)).collect();
+    Some(lines.join(BETWEEN)).filter(|lines| !lines.is_empty())
 }
 
 /// The lines that say most, in their order. `…` stands for those between them.
@@ -65,7 +68,7 @@ fn best(lines: &[String]) -> String {
     for at in chosen {
         let line = text::cut_words(&lines[at], LINE_BYTES);
         if !result.is_empty() {
-            result.push_str(" | ");
+            result.push_str(BETWEEN);
         }
         if at > next {
             result.push_str("… ");
@@ -84,7 +87,7 @@ fn without_cd(command: &str) -> &str {
 
 fn is_in_git(command: &str) -> bool {
     let verb = command.strip_prefix("git ").and_then(|rest| rest.split(' ').next());
-    verb.is_some_and(|verb| IN_GIT.contains(&verb))
+    verb.is_some_and(|verb| IN_GIT.contains(&verb)) || command.contains("git commit ")
 }
 
 /// Whether a line has words, and is none of a patch's headers.
@@ -131,6 +134,7 @@ mod tests {
                 Some("exit 2: ls: cannot access 'parts'"),
             ),
             ("git status", "On branch main", None),
+            ("git reset --soft HEAD~1 && git commit --amend", "[main ab12] lexer", None),
             ("git ls-remote origin", "ab12\trefs/heads/main", Some("ab12 refs/heads/main")),
             ("sync --help", "usage", None),
             ("src/lexer.rs", "fn lex()", None),

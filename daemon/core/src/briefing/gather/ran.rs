@@ -1,10 +1,11 @@
 //! Commands with what came of them as quotes.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::super::kinds::EvidenceKind;
 use super::super::result;
 use super::{Builder, checks};
+use crate::text;
 
 /// Strength of a command with a result, of one of which only the exit code is known, and of one that only watches.
 const STRENGTH: u16 = 100;
@@ -18,27 +19,45 @@ const BARE_NEWEST: usize = 8;
 /// Divides the strength in a small view.
 const SMALL_DIVISOR: u16 = 10;
 
+/// First bytes of a command that tell it from others.
+const HEAD_BYTES: usize = 60;
+
+/// A line that so many commands printed, also before others, comes from the shell's start.
+const COMMON_MIN: usize = 3;
+
+/// What came of a command.
+struct CommandResult<'a> {
+    /// Line of the transcript with its output.
+    seq: u64,
+    turn: u32,
+    command: &'a str,
+    /// Lines, separated by [`result::BETWEEN`].
+    text: String,
+}
+
 impl<'a> Builder<'a> {
     /// Quotes the commands of earlier turns, and those of the running one whose output is no longer kept.
     pub(super) fn ran(&mut self) {
-        let mut known = HashSet::new();
-        for (seq, turn, command, result) in self.results() {
-            known.insert(seq);
+        let results = self.results();
+        for it in &results {
             // It may quote a file that was edited since.
-            let since = self.briefing.effects.since(seq);
-            let names = |path: &&str| command.contains(*path) || result.contains(*path);
+            let since = self.briefing.effects.since(it.seq);
+            let names = |path: &&str| it.command.contains(*path) || it.text.contains(*path);
             let holds = match since.iter().any(names) {
-                true => result::warnings_in(&result),
-                false => Some(result),
+                true => result::warnings_in(&it.text),
+                false => Some(it.text.clone()),
             };
-            let Some(result) = holds else { continue };
-            let age = usize::try_from(self.briefing.turn().saturating_sub(turn)).unwrap_or(2);
-            let strength = if checks::only_watches(command) { WATCHING_STRENGTH } else { STRENGTH };
-            let text = format!("#{seq} {command} → {result}");
-            self.push(EvidenceKind::Ran, (seq, 0), (age, self.in_view(strength)), text);
+            let Some(holds) = holds else { continue };
+            let age = usize::try_from(self.briefing.turn().saturating_sub(it.turn)).unwrap_or(2);
+            let strength =
+                if checks::only_watches(it.command) { WATCHING_STRENGTH } else { STRENGTH };
+            let text = format!("#{} {} → {holds}", it.seq, it.command);
+            self.push(EvidenceKind::Ran, (it.seq, 0), (age, self.in_view(strength)), text);
         }
         for (newer, (seq, line)) in self.host.ran.iter().enumerate() {
-            if known.contains(seq) || self.failed(line) || self.runs(line) {
+            let head = text::prefix(line.rsplit_once(" (").map_or(line, |(it, _)| it), HEAD_BYTES);
+            let is_known = results.iter().any(|it| it.command.starts_with(head));
+            if is_known || self.failed(line) || self.runs(line) {
                 continue;
             }
             let strength = match () {
@@ -50,21 +69,47 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Line, turn, command and result.
-    fn results(&self) -> Vec<(u64, u32, &'a str, String)> {
+    fn results(&self) -> Vec<CommandResult<'a>> {
         let (briefing, now) = (self.briefing, self.briefing.turn());
-        let older = briefing.results.iter();
-        let older = older.map(|it| (it.seq, it.turn, it.group.as_str(), it.text.clone()));
+        let older = briefing.results.iter().map(|line| CommandResult {
+            seq: line.seq,
+            turn: line.turn,
+            command: &line.group,
+            text: line.text.clone(),
+        });
         let kept = briefing.outputs.iter();
         let kept = kept.filter(|output| output.turn < now && !output.has_own_section);
         let kept = kept.filter_map(|output| {
-            let result = result::of(&output.what, &output.text)?;
-            Some((output.seq, output.turn, output.what.as_str(), result))
+            let text = result::of(&output.what, &output.text)?;
+            Some(CommandResult { seq: output.seq, turn: output.turn, command: &output.what, text })
         });
-        older.chain(kept).collect()
+        let mut results: Vec<CommandResult<'a>> = older.chain(kept).collect();
+        leave_out_common_lines(&mut results);
+        results
     }
 
     fn in_view(&self, strength: u16) -> u16 {
         if self.is_small() { strength / SMALL_DIVISOR } else { strength }
     }
+}
+
+fn leave_out_common_lines(results: &mut Vec<CommandResult<'_>>) {
+    // How often each was printed, and whether before others.
+    let mut printed: HashMap<String, (usize, bool)> = HashMap::new();
+    for result in results.iter() {
+        let mut lines = result.text.split(result::BETWEEN).peekable();
+        while let Some(line) = lines.next() {
+            let known = printed.entry(line.to_owned()).or_default();
+            *known = (known.0 + 1, known.1 || lines.peek().is_some());
+        }
+    }
+    let is_common = |line: &str| {
+        printed.get(line).is_some_and(|(times, is_before)| *times >= COMMON_MIN && *is_before)
+    };
+    results.retain_mut(|it| {
+        let lines: Vec<&str> =
+            it.text.split(result::BETWEEN).filter(|line| !is_common(line)).collect();
+        it.text = lines.join(result::BETWEEN);
+        !it.text.is_empty()
+    });
 }

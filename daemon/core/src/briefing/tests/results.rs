@@ -64,3 +64,19 @@ fn a_command_with_a_result_is_shown_once_and_one_without_by_its_exit_code() {
     assert!(text.contains("#20 ./sync parts → 41 parts\nmkdir parts (exit 0)\n"), "{text}");
     assert!(!text.contains("sync parts (exit 0)"), "{text}");
 }
+
+#[test]
+fn lines_that_the_shell_prints_at_each_command_are_left_out() {
+    let mut briefing = thread();
+    for n in 0..4 {
+        let printed = format!("Now using node v22\n{} rules", if n == 0 { "" } else { "4" });
+        briefing.record_output(20 + n, &format!("./count part{n}"), &printed, None);
+    }
+    briefing.hold_words(30, "The parts are counted.");
+    briefing.begin_turn(31, "Now the parser.", None);
+    let text = view(&briefing);
+    for result in ["#20 ./count part0 → rules\n", "#23 ./count part3 → 4 rules\n"] {
+        assert!(text.contains(result), "{text}");
+    }
+    assert!(!text.contains("node v22"), "{text}");
+}

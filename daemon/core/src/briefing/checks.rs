@@ -81,9 +81,10 @@ pub(super) struct Census {
 }
 
 impl FailedCommand {
-    /// Whether a later success would say more than is known.
-    fn is_open(&self) -> bool {
-        self.repair.is_none() || self.needs_no_sandbox
+    /// Whether a success of this run would say more than is known. `python3` succeeding fixes `python` failing.
+    fn awaits(&self, run: &FinishedCommand<'_>) -> bool {
+        let is_open = self.repair.is_none() || self.needs_no_sandbox;
+        is_open && versionless(&self.program) == versionless(run.program)
     }
 
     pub(super) fn summary(&self) -> Failure<'_> {
@@ -112,7 +113,7 @@ impl Commands {
         let is_missing = run.outcome == CommandOutcome::Exit(NOT_FOUND);
         if run.outcome.is_failure() && (!run.is_look || is_missing) {
             self.fail(run);
-        } else if self.failures.iter().any(FailedCommand::is_open) && outcome::is_success(run) {
+        } else if self.failures.iter().any(|it| it.awaits(run)) && outcome::is_success(run) {
             self.repair(run);
         }
         match run.outcome.is_failure() {
@@ -216,12 +217,7 @@ impl Commands {
 
     /// A success after a failure shows how the program is used here.
     fn repair(&mut self, run: &FinishedCommand<'_>) {
-        let open = self.failures.iter_mut();
-        // `python3` succeeding fixes `python` failing.
-        let versionless =
-            |name: &str| name.trim_end_matches(|c: char| !c.is_alphabetic()).to_owned();
-        let program = versionless(run.program);
-        for failure in open.filter(|f| f.is_open() && versionless(&f.program) == program) {
+        for failure in self.failures.iter_mut().filter(|failure| failure.awaits(run)) {
             let failed = failure.text.split(" → ").next().unwrap_or_default();
             let is_other = failure.program != run.program;
             let is_repair = is_other || is_same_work(failed, run.command);
@@ -242,6 +238,11 @@ impl Commands {
             failure.is_usable = true;
         }
     }
+}
+
+/// The name of a program without its version: `python` of `python3`.
+fn versionless(name: &str) -> &str {
+    name.trim_end_matches(|c: char| !c.is_alphabetic())
 }
 
 /// Whether one subcommand of a program says nothing about another: `git status` works where `git commit` fails.

@@ -213,7 +213,8 @@ impl Briefing {
     /// Records a file that a script printed: the whole of it shows what an unknown change made of it.
     pub(super) fn record_shown(&mut self, run: CommandRun<'_>, path: &str) {
         let CommandRun { seq, script, printed, .. } = run;
-        if prints_all(script) && !printed.contains(" truncated…") {
+        let is_outdated = self.effects.of(path).is_some_and(|effect| effect.is_outdated);
+        if is_outdated && prints_all(script) && !printed.contains(" truncated…") {
             self.effects.settle(path, printed.lines().count() as u64);
         }
         self.record_view(seq, path, printed);

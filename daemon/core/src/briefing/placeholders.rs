@@ -26,9 +26,11 @@ pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
 
 /// Whether a line is mostly an unreplaced placeholder, `[what to write here]`.
 pub(super) fn is_placeholder(line: &str) -> bool {
-    // A `Q` is rarer than any word.
-    let is_action = || line.contains('Q') && line.contains("ACTION REQUIRED");
-    if line.contains("{{") || is_action() {
+    // Most lines have none of these, and a `Q` is rarer than any word.
+    if memchr::memchr3(b'{', b'Q', b'[', line.as_bytes()).is_none() {
+        return false;
+    }
+    if line.contains("{{") || line.contains("ACTION REQUIRED") {
         return true;
     }
     if !line.contains('[') || marks::VALUES.is_in(line) {

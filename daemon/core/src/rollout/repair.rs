@@ -37,8 +37,8 @@ pub(crate) fn repair(line: &[u8]) -> Option<String> {
 pub(crate) fn intact(line: &[u8]) -> Option<&str> {
     let text = simdutf8::basic::from_utf8(line).ok()?;
     // A parser that leaves strings undecoded accepts half of a surrogate pair; who decodes the string then fails.
-    let is_unit = |start: &[u8; 3]| memchr::memmem::find(line, start).is_some();
-    let has_units = is_unit(b"\\ud") || is_unit(b"\\uD");
+    let mut escapes = memchr::memmem::find_iter(line, b"\\u");
+    let has_units = escapes.any(|at| matches!(line.get(at + 2), Some(b'd' | b'D')));
     (!has_units || repair(line).is_none()).then_some(text)
 }
 

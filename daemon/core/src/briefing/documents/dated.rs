@@ -36,12 +36,17 @@ fn key(line: &Line) -> Option<Key<'_>> {
 
 fn of_opening(text: &str) -> Option<Key<'_>> {
     let opening = text::prefix(text, OPENING_BYTES);
-    let at = (0..opening.len()).find(|at| is_date(&opening.as_bytes()[*at..]))?;
+    let bytes = opening.as_bytes();
+    // Few lines have a hyphen at their start.
+    let hyphens = memchr::memchr_iter(b'-', bytes);
+    let at =
+        hyphens.filter_map(|at| at.checked_sub(YEAR_BYTES)).find(|at| is_date(&bytes[*at..]))?;
     let date = &opening[at..at + DATE_BYTES];
     let (before, after) = (&opening[..at], &opening[at + DATE_BYTES..]);
     Some((date, number(before).or_else(|| number(after)).unwrap_or_default()))
 }
 
+const YEAR_BYTES: usize = "2026".len();
 const DATE_BYTES: usize = "2026-01-31".len();
 
 fn is_date(bytes: &[u8]) -> bool {

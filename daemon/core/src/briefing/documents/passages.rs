@@ -74,7 +74,7 @@ pub(in crate::briefing) fn passages(path: &str, text: &str, mut visit: impl FnMu
         }
     }
     // Each line of a short configuration is a deliberate choice.
-    if !is_prose && text.lines().count() <= SHORT_LINES {
+    if !is_prose && text.lines().nth(SHORT_LINES).is_none() {
         return settings(text, visit);
     }
     let lines: Vec<&str> = text.lines().take(LINES_MAX).collect();

@@ -56,6 +56,10 @@ pub(in crate::briefing) fn split<'a>(message: &'a str, visit: impl FnMut(Message
 
 /// Keeps the section of headings that occur in several sections.
 fn name_sections(lines: &mut [MessageLine<'_>]) {
+    // Most messages have none.
+    if lines.iter().all(|line| line.section.is_empty()) {
+        return;
+    }
     let mut sections: HashMap<&str, (&str, bool), FxBuildHasher> = HashMap::default();
     for line in lines.iter() {
         let known = sections.entry(line.heading).or_insert((line.section, false));

@@ -100,9 +100,11 @@ pub fn refuses_commit(output: &str) -> bool {
 /// Whether git itself confirms a commit: `[branch 1a2b3c4] message`. Counts even if a later command of the
 /// script failed.
 pub fn confirms_commit(output: &str) -> bool {
-    output.lines().any(|line| {
-        let inside = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
-        let last = inside.and_then(|(head, _)| head.rsplit_once(' ')).map(|(_, last)| last);
+    let begins_line = |at: &usize| *at == 0 || output.as_bytes()[*at - 1] == b'\n';
+    memchr::memchr_iter(b'[', output.as_bytes()).filter(begins_line).any(|at| {
+        let line = output[at + 1..].lines().next().unwrap_or_default();
+        let head = line.split_once("] ").map(|(head, _)| head);
+        let last = head.and_then(|head| head.rsplit_once(' ')).map(|(_, last)| last);
         last.is_some_and(|id| id.len() >= 7 && id.bytes().all(|b| b.is_ascii_hexdigit()))
     })
 }

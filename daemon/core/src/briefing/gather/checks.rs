@@ -4,12 +4,15 @@ use super::super::checks::{Check, EDIT, has_verbs};
 use super::super::collect::TurnOutcome;
 use super::super::coverage;
 use super::super::kinds::EvidenceKind;
-use super::{Builder, first_of};
+use super::Builder;
 
 /// Strength of an earlier turn's failure whose command worked later, and of one that needed another command: it would fail
 /// again.
 const MENDED_STRENGTH: u16 = 35;
 const REPLACED_STRENGTH: u16 = 80;
+
+/// Maximum files that changed after a check to name.
+const NAMED_MAX: usize = 2;
 
 /// Strength of the newest failure of the current turn.
 const NEWEST_STRENGTH: u16 = 250;
@@ -87,9 +90,13 @@ impl Builder<'_> {
     fn check_words(&self, check: &Check) -> String {
         let since = coverage::changed_since(check, &self.briefing.effects);
         let mut words = format!("#{} {} → {}", check.seq, check.command, check.result);
-        if !since.is_empty() && !check.outcome.is_failure() {
-            let files = first_of(&since);
-            words.push_str(&format!(" (changed after it: {files})"));
+        if check.outcome.is_failure() {
+            return words;
+        }
+        match since.len() {
+            0 => {}
+            ..=NAMED_MAX => words.push_str(&format!(" (changed after it: {})", since.join(", "))),
+            count => words.push_str(&format!(" ({count} files changed after it)")),
         }
         words
     }

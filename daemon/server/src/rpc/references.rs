@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jsonrpsee::types::Params;
 use longhaul_protocol::{Method, message_history, thread};
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -19,6 +20,9 @@ use crate::service::resolve::Resolver;
 /// Methods that write under an id, which may be new: their ids are used literally.
 const LITERAL: &[&str] =
     &[message_history::Append::NAME, thread::Append::NAME, thread::Close::NAME, thread::Open::NAME];
+
+/// The fields of [`Named`].
+const NAMES: [&str; 3] = ["\"thread_id\"", "\"compaction_id\"", "\"handle\""];
 
 /// The references in params; other fields are skipped.
 #[derive(Deserialize)]
@@ -46,9 +50,11 @@ impl References {
         context: &CallContext,
         params: &Params<'_>,
     ) -> Result<Option<String>, Failure> {
-        let Some(text) = params.as_str().filter(|_| !LITERAL.contains(&method)) else {
-            return Ok(None);
-        };
+        let has = |text: &str, name: &str| memmem::find(text.as_bytes(), name.as_bytes()).is_some();
+        let may_name = |text: &str| NAMES.iter().any(|name| has(text, name));
+        let text = params.as_str().filter(|_| !LITERAL.contains(&method));
+        // Searching a history of megabytes is much faster than parsing it.
+        let Some(text) = text.filter(|text| may_name(text)) else { return Ok(None) };
         let Ok(named) = serde_json::from_str::<Named>(text) else { return Ok(None) };
         let own = match context.link.caller {
             Caller::Agent if named.is_any() => {

@@ -161,6 +161,15 @@ pub fn gated(value: &impl Serialize) -> serde_json::Result<Box<RawValue>> {
     written(value, Gate { keeps_lines: false })
 }
 
+/// The same, at the end of `out`.
+///
+/// # Errors
+/// As above; `out` then ends with a part of it.
+pub fn gate_into(out: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
+    let gate = Gate { keeps_lines: false };
+    value.serialize(&mut serde_json::Serializer::with_formatter(out, gate))
+}
+
 fn written(value: &impl Serialize, gate: Gate) -> serde_json::Result<Box<RawValue>> {
     let mut out = Vec::with_capacity(256);
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, gate))?;

@@ -192,6 +192,10 @@ pub(crate) fn request_id(number: u64) -> String {
     format!("{}-{number}", std::process::id())
 }
 
+/// An answer as JSON. It travels in the extensions of a response, whose own text jsonrpsee copies and parses once more.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadyAnswer(pub(crate) Box<str>);
+
 /// Counters since the start, for `daemon/status`.
 #[derive(Debug, Default)]
 pub struct Counters {

@@ -38,6 +38,8 @@ pub struct Lock {
     path: PathBuf,
     /// The kernel's lock lives as long as the open file.
     file: File,
+    /// Device and number of the file.
+    identity: (u64, u64),
 }
 
 /// Why a lock could not be taken.
@@ -77,7 +79,8 @@ impl Lock {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         write_pid(&mut file).map_err(failed)?;
-        Ok(Self { path: path.to_owned(), file })
+        let identity = identity(&file.metadata().map_err(failed)?);
+        Ok(Self { path: path.to_owned(), file, identity })
     }
 
     /// Adds the socket to the file, for a client that looks for the daemon on another one.
@@ -92,10 +95,13 @@ impl Lock {
 
     /// Whether the locked file is still the one at its path.
     pub fn is_in_place(&self) -> bool {
-        let identity = |found: Metadata| (found.dev(), found.ino());
-        let there = std::fs::symlink_metadata(&self.path).map(identity);
-        matches!((there, self.file.metadata().map(identity)), (Ok(there), Ok(own)) if there == own)
+        let there = std::fs::symlink_metadata(&self.path);
+        there.is_ok_and(|there| identity(&there) == self.identity)
     }
+}
+
+fn identity(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
 }
 
 /// Retries `take` while the lock is held, for at most [`PATIENCE`].

@@ -45,7 +45,7 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let mut table = Table::new(&services.ingest, &services.daemon.state_check, &services.projects);
     let (contexts, texts) = (&services.context.contexts, &services.texts);
     let threads = &services.thread;
-    daemon::register(&mut table, &services.daemon, &threads.bills, counters, shutdown)?;
+    daemon::register(&mut table, &services.daemon, counters, shutdown)?;
     event::register(&mut table, events)?;
     thread::register(&mut table, &threads.threads, contexts)?;
     thread::continuation::register(&mut table, &threads.continuations)?;

@@ -63,7 +63,7 @@ use reload::Reload;
 use retention::{PruneRequests, Retention};
 use startup::{TranscriptTasks, messages};
 use state_check::StateCheck;
-use status::{Instance, OptionalParts, Status};
+use status::{CompactionCostReader, Instance, OptionalParts, Status};
 use storage::Storage;
 use texts::TextStore;
 use wiring::Wiring;
@@ -173,12 +173,14 @@ impl Services {
         let storage =
             Storage::new(ingest.clone(), full_text.clone(), archive.clone(), database.clone());
         let storage = Arc::new(storage);
+        let thread = wiring.threads(recorder, &compaction.compactor, forgetting);
+        let (log, bills) = (compaction.log.clone(), thread.bills.clone());
         let daemon = DaemonServices {
             status: Arc::new(Status {
                 instance,
                 config: config.clone(),
                 storage: storage.clone(),
-                compactions: compaction.log.clone(),
+                costs: CompactionCostReader::new(database.clone(), log, bills),
                 optional: OptionalParts {
                     models: models.clone(),
                     repositories: policy.repositories.clone(),
@@ -199,7 +201,7 @@ impl Services {
             daemon,
             texts: wiring.texts.clone(),
             projects: wiring.projects(),
-            thread: wiring.threads(recorder, &compaction.compactor, forgetting),
+            thread,
             prompts: Arc::new(Prompts { history: prompts }),
             search: wiring.search(&full_text),
             checkpoint: wiring.checkpoint(&history.handles),

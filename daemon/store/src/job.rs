@@ -39,6 +39,17 @@ pub struct JobFilter {
     pub state: Option<State>,
 }
 
+/// Selects the first jobs of a kind in a state.
+macro_rules! in_state {
+    ($state:literal) => {
+        concat!(
+            "SELECT body FROM job WHERE kind = ?1 AND state = '",
+            $state,
+            "' ORDER BY priority DESC, updated_ms LIMIT ?2;"
+        )
+    };
+}
+
 /// Background jobs.
 #[derive(Debug, Clone)]
 pub struct JobTable(pub(crate) Connections);
@@ -57,15 +68,14 @@ impl JobTable {
         let mut transaction = pools.begin().await?;
         let found = read(&mut transaction, key).await.map_err(classify)?;
         let (changed, answer) = decide(found.clone());
-        if let Some(job) = changed {
+        if let Some(job) = changed.filter(|job| Some(job) != found.as_ref()) {
             write(&mut transaction, &job, found.as_ref(), &pools).await?;
             transaction.commit().await.map_err(classify)?;
         }
         Ok(answer)
     }
 
-    /// Decides on jobs of a kind together: running, queued and failed, at most `limit` of each; urgent ones
-    /// first, then by priority, then the longest waiting. `decide` returns the rows to store and a result.
+    /// Decides on the [first](Self::first) jobs of a kind together. `decide` returns the rows to store and a result.
     /// On an error nothing is stored.
     pub async fn decide_together<T: Send>(
         &self,
@@ -76,21 +86,7 @@ impl JobTable {
         let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
-        let mut jobs: Vec<Job> = Vec::new();
-        // One state at a time: the index has this order, so SQLite does not sort.
-        for state in [State::Running, State::Queued, State::Failed] {
-            let rows = sqlx::query(
-                "SELECT body FROM job WHERE kind = ?1 AND state = ?2 \
-                 ORDER BY priority DESC, updated_ms LIMIT ?3",
-            )
-            .bind(kind.into_str())
-            .bind(state.into_str())
-            .bind(limit)
-            .fetch_all(&mut *transaction)
-            .await
-            .map_err(classify)?;
-            jobs.extend(rows.iter().filter_map(decoded));
-        }
+        let jobs = first(&mut transaction, kind, limit).await.map_err(classify)?;
         let (changed, answer) = decide(&jobs);
         let changes = !changed.is_empty();
         for job in changed {
@@ -101,6 +97,15 @@ impl JobTable {
             transaction.commit().await.map_err(classify)?;
         }
         Ok(answer)
+    }
+
+    /// Jobs of a kind: running, queued and failed, at most `limit` of each; urgent ones first, then by priority, then the
+    /// longest waiting.
+    pub async fn first(&self, kind: Kind, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let pools = self.0.pools();
+        let mut connection =
+            pools.reader().acquire().await.map_err(|error| pools.classify(error))?;
+        first(&mut connection, kind, limit).await.map_err(|error| pools.classify(error))
     }
 
     /// Deletes some of the jobs that ended before this age of the database, with their events; returns their number, 0
@@ -196,6 +201,18 @@ pub(crate) async fn fenced(
     Ok(())
 }
 
+async fn first(
+    connection: &mut SqliteConnection,
+    kind: Kind,
+    limit: u32,
+) -> Result<Vec<Job>, sqlx::Error> {
+    // One state at a time: the index has this order, so SQLite does not sort. One call, which costs more than the
+    // statements.
+    let query = concat!(in_state!("running"), in_state!("queued"), in_state!("failed"));
+    let rows = sqlx::query(query).bind(kind.into_str()).bind(limit).fetch_all(connection).await?;
+    Ok(rows.iter().filter_map(decoded).collect())
+}
+
 async fn read(connection: &mut SqliteConnection, key: &JobKey) -> Result<Option<Job>, sqlx::Error> {
     let row = sqlx::query("SELECT body FROM job WHERE kind = ?1 AND subject = ?2")
         .bind(key.kind.into_str())
@@ -241,46 +258,39 @@ async fn write_row(
     before: Option<&Job>,
     body: &str,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT OR REPLACE INTO job (kind, subject, state, priority, updated_ms, body) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )
-    .bind(job.key.kind.into_str())
-    .bind(job.key.subject.as_str())
-    .bind(job.state.into_str())
-    .bind(i64::from(job.priority) + if job.urgent { URGENT } else { 0 })
-    .bind(job.updated_at.wall_ms)
-    .bind(body)
-    .execute(&mut *connection)
-    .await?;
     let is_event =
         before.is_none_or(|before| (before.state, before.epoch) != (job.state, job.epoch));
-    if !is_event {
-        return Ok(());
-    }
     let detail = match (&job.lease, &job.failure) {
         (Some(lease), _) => lease.holder.as_str(),
         (None, Some(failure)) => failure.detail.as_str(),
         (None, None) => "",
     };
+    let (kind, subject) = (job.key.kind.into_str(), job.key.subject.as_str());
+    let (state, at_ms) = (job.state.into_str(), job.updated_at.wall_ms);
+    // One call, which costs more than the statements. The driver binds `?` in order over all of them.
     sqlx::query(
-        "INSERT INTO job_event (kind, subject, at_ms, epoch, state, detail) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT OR REPLACE INTO job (kind, subject, state, priority, updated_ms, body) \
+         VALUES (?, ?, ?, ?, ?, ?); \
+         INSERT INTO job_event (kind, subject, at_ms, epoch, state, detail) \
+         SELECT ?, ?, ?, ?, ?, ? WHERE ?; \
+         DELETE FROM job_event WHERE event_id IN (SELECT event_id FROM job_event \
+         WHERE kind = ? AND subject = ? ORDER BY event_id DESC LIMIT -1 OFFSET ?)",
     )
-    .bind(job.key.kind.into_str())
-    .bind(job.key.subject.as_str())
-    .bind(job.updated_at.wall_ms)
+    .bind(kind)
+    .bind(subject)
+    .bind(state)
+    .bind(i64::from(job.priority) + if job.urgent { URGENT } else { 0 })
+    .bind(at_ms)
+    .bind(body)
+    .bind(kind)
+    .bind(subject)
+    .bind(at_ms)
     .bind(job.epoch.cast_signed())
-    .bind(job.state.into_str())
+    .bind(state)
     .bind(detail)
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query(
-        "DELETE FROM job_event WHERE event_id IN (SELECT event_id FROM job_event \
-         WHERE kind = ?1 AND subject = ?2 ORDER BY event_id DESC LIMIT -1 OFFSET ?3)",
-    )
-    .bind(job.key.kind.into_str())
-    .bind(job.key.subject.as_str())
+    .bind(is_event)
+    .bind(kind)
+    .bind(subject)
     .bind(EVENTS_PER_JOB_MAX)
     .execute(&mut *connection)
     .await?;

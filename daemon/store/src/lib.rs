@@ -20,7 +20,8 @@
 //! checkpoints the log a second later (`wal`).
 //!
 //! *Reading.* Two read-only connections on the write-ahead log: readers see a committed state and neither
-//! block nor wait for the writer. Two calls may see two states; values that must agree are read in one call.
+//! block nor wait for the writer. Two calls may see two states; values that must agree are read in one call. A value
+//! that is asked for more often than the database changes may be kept as long as its [`Revision`] lasts.
 //!
 //! *Generations.* A rewritten transcript is read again under the next generation, whose first batch deletes
 //! the pages of all others in the same transaction.
@@ -92,7 +93,7 @@ pub use policy::{
     DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionEnd, DecisionRow, LogEntry, PolicyTable,
     WATCHERS_MAX,
 };
-pub use pool::BUSY_TIMEOUT_MS;
+pub use pool::{BUSY_TIMEOUT_MS, Revision};
 pub use retention::RetentionRules;
 pub use salvage::SalvageReport;
 pub use schema::{SCHEMA_VERSION, check_version};

@@ -70,7 +70,8 @@ impl Connections {
     }
 
     pub(crate) fn replace(&self, mut pools: Pools) {
-        pools.erased = self.pools().erased;
+        let before = self.pools();
+        (pools.erased, pools.generation) = (before.erased, before.generation + 1);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = pools;
     }
 }
@@ -80,6 +81,8 @@ impl Connections {
 pub(crate) struct Pools {
     pub(crate) path: PathBuf,
     pub(crate) erased: Erased,
+    /// How often the database was replaced since the start.
+    generation: u64,
     writer: SqlitePool,
     reader: SqlitePool,
     log: Log,
@@ -88,6 +91,13 @@ pub(crate) struct Pools {
     identity: Option<Identity>,
     /// Held as long as connections may exist.
     _descriptor: Option<Arc<File>>,
+}
+
+/// A state of the database: equal as long as nothing was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revision {
+    generation: u64,
+    writes: u64,
 }
 
 fn identity(path: &Path) -> Option<Identity> {
@@ -109,17 +119,18 @@ impl Pools {
         make_private(path).map_err(|error| StoreError::classify(path, sqlx::Error::Io(error)))?;
         let descriptor = descriptor::of(path).ok();
         let options = settings(path).synchronous(synchronous).create_if_missing(true);
-        let is_refused = Arc::<AtomicBool>::default();
-        let writer = writer(Arc::clone(&is_refused))
+        let (is_refused, log) = (Arc::<AtomicBool>::default(), Log::default());
+        let writer = writer(Arc::clone(&is_refused), log.clone())
             .connect_with(options.clone())
             .await
             .map_err(|error| StoreError::classify(path, error))?;
         let reader = pool(READERS).connect_lazy_with(settings(path).read_only(true));
         let keeping = options.create_if_missing(false).busy_timeout(Duration::ZERO);
-        let log = Log::keep(keeping, path, &writer);
+        log.keep(keeping, path, &writer);
         Ok(Self {
             path: path.to_owned(),
             erased: Erased::default(),
+            generation: 0,
             writer,
             reader,
             log,
@@ -132,7 +143,6 @@ impl Pools {
     /// Begins a write transaction. IMMEDIATE takes the write lock at once: a deferred transaction that reads first cannot
     /// be upgraded after another process has written.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        self.log.note();
         self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.classify(error))
     }
 
@@ -174,8 +184,16 @@ impl Pools {
 
     /// The writer outside a transaction: for pragmas and single-statement changes.
     pub(crate) fn writer(&self) -> &SqlitePool {
-        self.log.note();
         &self.writer
+    }
+
+    /// The current state; `None` while a write may be under way.
+    pub(crate) fn revision(&self) -> Option<Revision> {
+        // First the count: a write is counted while it has the connection, so if that is free now, all that were counted
+        // have ended.
+        let writes = self.log.writes();
+        let is_at_rest = u32::try_from(self.writer.num_idle()) == Ok(self.writer.size());
+        is_at_rest.then_some(Revision { generation: self.generation, writes })
     }
 
     /// Releases the connections' page caches; busy connections keep theirs.
@@ -314,12 +332,18 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .acquire_timeout(Duration::from_secs(30))
 }
 
-/// The pool of the single writing connection.
+/// The pool of the single writing connection, which notes in `log` whenever it is taken.
 ///
 /// If SQLite cannot open a file for writing it opens it read-only, and the connection stays read-only. So a
 /// connection that was denied a write is replaced.
-fn writer(is_refused: Arc<AtomicBool>) -> SqlitePoolOptions {
-    pool(1).before_acquire(move |connection, _| {
+fn writer(is_refused: Arc<AtomicBool>, log: Log) -> SqlitePoolOptions {
+    let of_new = log.clone();
+    let new = pool(1).after_connect(move |_, _| {
+        of_new.note();
+        Box::pin(std::future::ready(Ok(())))
+    });
+    new.before_acquire(move |connection, _| {
+        log.note();
         let is_usable = !is_refused.swap(false, Ordering::Relaxed) && is_fresh(connection);
         Box::pin(std::future::ready(Ok(is_usable)))
     })

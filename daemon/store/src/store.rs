@@ -18,7 +18,7 @@ use crate::open::{self, OpenReport};
 use crate::page::PageTable;
 use crate::path;
 use crate::policy::PolicyTable;
-use crate::pool::{Connections, Pools};
+use crate::pool::{Connections, Pools, Revision};
 use crate::salvage::SalvageReport;
 use crate::thread::ThreadTable;
 use crate::update::UpdateTable;
@@ -219,6 +219,12 @@ impl Database {
         path::bytes(&self.path)
     }
 
+    /// The current state, for values that are read again only after a write; `None` while a write may be under way. Ask
+    /// before reading.
+    pub fn revision(&self) -> Option<Revision> {
+        self.connections.pools().revision()
+    }
+
     /// Releases the connections' page caches while the daemon is idle.
     pub async fn release_memory(&self) -> Result<(), StoreError> {
         self.connections.pools().release_memory().await
@@ -312,6 +318,33 @@ mod tests {
         old.database.close().await;
         assert!(with_suffix(&path, "-wal").exists(), "the log of the new database");
         assert_eq!(new.files.after(crate::FileId(0)).await.unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_revision_lasts_until_the_next_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open(&folder.path().join("x.db"), 1).await.unwrap();
+        let rested = async || loop {
+            if let Some(revision) = store.database.revision() {
+                return revision;
+            }
+            tokio::task::yield_now().await;
+        };
+        let first = rested().await;
+        store.files.after(crate::FileId(0)).await.unwrap();
+        store.database.release_memory().await.unwrap();
+        assert_eq!(rested().await, first, "reading is no write");
+
+        let pools = store.database.connections.pools();
+        let transaction = pools.begin().await.unwrap();
+        assert_eq!(store.database.revision(), None, "it may commit at any moment");
+        drop(transaction);
+        store.projection.commit(&big_batch("/a")).await.unwrap();
+        assert_ne!(store.database.revision(), Some(first));
+        let second = rested().await;
+        assert_ne!(second, first);
+        store.database.connections.replace(pools);
+        assert_ne!(rested().await, second, "another database");
     }
 
     #[tokio::test]

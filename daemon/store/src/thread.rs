@@ -122,7 +122,7 @@ impl ThreadTable {
     pub async fn compacted(&self, limit: u32) -> Result<Vec<(String, u64)>, StoreError> {
         let pools = self.0.pools();
         let found: Result<Vec<(String, i64)>, sqlx::Error> = sqlx::query_as(
-            // An index has exactly this, since `daemon/status` asks for it each time.
+            // An index has exactly this, since `daemon/status` asks for it after any write.
             "SELECT thread_id, compactions FROM thread WHERE compactions > 0 \
              ORDER BY updated_at_ms DESC, thread_id LIMIT ?1",
         )

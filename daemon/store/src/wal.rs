@@ -55,9 +55,8 @@ struct WriteSignal {
 
 impl Log {
     /// Starts the task, which ends when `pool` is closed.
-    pub(crate) fn keep(options: SqliteConnectOptions, path: &Path, pool: &SqlitePool) -> Self {
-        let log = Self::default();
-        let (written, closed, path) = (Arc::clone(&log.0), pool.close_event(), path.to_owned());
+    pub(crate) fn keep(&self, options: SqliteConnectOptions, path: &Path, pool: &SqlitePool) {
+        let (written, closed, path) = (Arc::clone(&self.0), pool.close_event(), path.to_owned());
         tokio::spawn(async move {
             let mut closed = std::pin::pin!(closed);
             let mut seal_at = Some(Instant::now() + rest(&path));
@@ -91,7 +90,6 @@ impl Log {
                 }
             }
         });
-        log
     }
 
     /// Waits until the task is idle, and blocks it while the guard is held.
@@ -101,8 +99,13 @@ impl Log {
 
     /// Signals a write.
     pub(crate) fn note(&self) {
-        self.0.count.fetch_add(1, Ordering::Relaxed);
+        self.0.count.fetch_add(1, Ordering::AcqRel);
         self.0.more.notify_one();
+    }
+
+    /// Writes signalled so far.
+    pub(crate) fn writes(&self) -> u64 {
+        self.0.count.load(Ordering::Acquire)
     }
 }
 

@@ -76,10 +76,29 @@ pub struct Change {
 /// A valid history and the changes that made it so.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NormalizedHistory<'a> {
-    /// The items; borrowed ones are unchanged.
-    pub items: Vec<Cow<'a, str>>,
+    pub items: Vec<ValidItem<'a>>,
     /// Changes by index; empty for a valid history.
     pub changes: Vec<Change>,
+}
+
+/// An item of a valid history.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ValidItem<'a> {
+    /// One of those given, unchanged.
+    Given {
+        index: usize,
+        text: &'a str,
+    },
+    Made(String),
+}
+
+impl AsRef<str> for ValidItem<'_> {
+    fn as_ref(&self) -> &str {
+        match self {
+            Self::Given { text, .. } => text,
+            Self::Made(text) => text,
+        }
+    }
 }
 
 /// Makes a history valid. Idempotent.
@@ -110,7 +129,13 @@ pub fn for_request(items: &[Box<RawValue>], without_images: bool) -> Vec<Box<Raw
     let texts: Vec<&str> = readable.iter().map(AsRef::as_ref).collect();
     let options = Options { without_images, for_request: true, ..Options::default() };
     let made = normalize(&texts, &options).items.into_iter();
-    made.filter_map(|item| RawValue::from_string(item.into_owned()).ok()).collect()
+    let item = |item| match item {
+        ValidItem::Given { index, text } if text == items[index].get() => {
+            Some(items[index].clone())
+        }
+        item => RawValue::from_string(item.as_ref().to_owned()).ok(),
+    };
+    made.filter_map(item).collect()
 }
 
 /// A provider rejects a whole request for half of a surrogate pair, which JSON allows and Unicode does not.
@@ -276,11 +301,11 @@ impl Work {
         let mut made = Vec::with_capacity(items.len());
         for index in 0..items.len() {
             if !self.gone.contains(&index) {
-                made.push(self.text(index, items));
+                made.push(self.item(index, items));
             }
             match self.behind.remove(&index) {
-                Some(InsertedItem::Made(output)) => made.push(Cow::Owned(output)),
-                Some(InsertedItem::Moved(output)) => made.push(self.text(output, items)),
+                Some(InsertedItem::Made(output)) => made.push(ValidItem::Made(output)),
+                Some(InsertedItem::Moved(output)) => made.push(self.item(output, items)),
                 None => {}
             }
         }
@@ -288,8 +313,9 @@ impl Work {
         NormalizedHistory { items: made, changes: self.changes }
     }
 
-    fn text<'a>(&mut self, index: usize, items: &[&'a str]) -> Cow<'a, str> {
-        self.edited.remove(&index).map_or(Cow::Borrowed(items[index]), Cow::Owned)
+    fn item<'a>(&mut self, index: usize, items: &[&'a str]) -> ValidItem<'a> {
+        let given = ValidItem::Given { index, text: items[index] };
+        self.edited.remove(&index).map_or(given, ValidItem::Made)
     }
 }
 

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, LeaseLost, Token};
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, LeaseLost, Token, Why, why};
 use longhaul_store::SCAN_MAX;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -39,7 +39,7 @@ const RETRY_MS: u64 = 1_000;
 
 /// Runs jobs until `stop`, then returns the running ones.
 pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
-    let mut changed = jobs.changed.subscribe();
+    let mut changed = jobs.watch(W::KIND);
     let mut tasks = JoinSet::new();
     loop {
         changed.mark_unchanged();
@@ -123,7 +123,7 @@ async fn settle(
 
 /// Waits until this process learns that the claim was lost or returned.
 async fn wait_taken_back(jobs: &Jobs, key: &JobKey, token: &Token) {
-    let mut changed = jobs.changed.subscribe();
+    let mut changed = jobs.watch(key.kind);
     while changed.changed().await.is_ok() {
         let job = jobs.table.get(key).await;
         if let Ok(job) = job
@@ -169,23 +169,14 @@ impl Jobs {
     /// job waits.
     async fn next_due(&self, kind: Kind) -> Option<Duration> {
         let (rules, now) = (self.rules(kind), self.clock.moment());
-        let decide = move |jobs: &[Job]| {
-            let load = super::load(jobs);
-            let waits = jobs.iter().filter_map(|job| {
-                match longhaul_core::job::why(job, load, &rules, &now) {
-                    longhaul_core::job::Why::Due => Some(0),
-                    longhaul_core::job::Why::Waiting { wait_ms, .. } => Some(wait_ms),
-                    _ => None,
-                }
-            });
-            (Vec::new(), waits.min())
-        };
-        self.table
-            .decide_together(kind, SCAN_MAX, decide)
-            .await
-            .ok()
-            .flatten()
-            .map(Duration::from_millis)
+        let jobs = self.table.first(kind, SCAN_MAX).await.ok()?;
+        let load = super::load(&jobs);
+        let waits = jobs.iter().filter_map(|job| match why(job, load, &rules, &now) {
+            Why::Due => Some(0),
+            Why::Waiting { wait_ms, .. } => Some(wait_ms),
+            _ => None,
+        });
+        waits.min().map(Duration::from_millis)
     }
 }
 

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use longhaul_protocol::ErrorKind;
-use longhaul_protocol::text::gated;
+use longhaul_protocol::text::gate_into;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -297,8 +297,9 @@ impl AgentGate {
 
 /// A result as JSON. It passes the gate for text here, while its types still say which strings may have several lines.
 pub(super) fn readable(result: &impl Serialize) -> Result<Value, Failure> {
-    let gated = gated(result).map_err(Failure::internal)?;
-    serde_json::from_str(gated.get()).map_err(Failure::internal)
+    let mut text = Vec::new();
+    gate_into(&mut text, result).map_err(Failure::internal)?;
+    serde_json::from_slice(&text).map_err(Failure::internal)
 }
 
 fn is_turn_end(event: &Value) -> bool {

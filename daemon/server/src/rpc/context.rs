@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use longhaul_core::context::budget::Form;
 use longhaul_core::context::diff::{self, OptIn};
-use longhaul_core::context::normalize::{self, Options};
+use longhaul_core::context::normalize::{self, Options, ValidItem};
 use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::context::truncate::{Policy, truncate, truncate_formatted};
 use longhaul_core::context::{budget, estimate};
@@ -53,7 +53,10 @@ fn normalize((): &(), params: NormalizeParams) -> Result<NormalizeResult, Failur
     };
     let texts: Vec<&str> = params.items.iter().map(|item| item.get()).collect();
     let made = normalize::normalize(&texts, &options);
-    let items = made.items.into_iter().map(|item| RawValue::from_string(item.into_owned()));
+    let items = made.items.into_iter().map(|item| match item {
+        ValidItem::Given { index, .. } => Ok(params.items[index].clone()),
+        ValidItem::Made(text) => RawValue::from_string(text),
+    });
     let change = |change: normalize::Change| Change {
         kind: change.kind.into_str().to_owned(),
         index: change.index as u64,

@@ -20,7 +20,6 @@ use super::table::{HANDSHAKE, Table, TableError, capability_bit};
 use crate::config::Reloaded;
 use crate::link::{CallContext, Caller, Counters};
 use crate::service::DaemonServices;
-use crate::service::context::bill::Bills;
 use crate::service::reload::Reload;
 use crate::service::status::Status;
 use crate::shutdown::Shutdown as Switch;
@@ -36,7 +35,6 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(super) fn register(
     table: &mut Table,
     services: &DaemonServices,
-    bills: &Arc<Bills>,
     counters: &Arc<Counters>,
     stop: &Switch,
 ) -> Result<(), TableError> {
@@ -44,11 +42,11 @@ pub(super) fn register(
     let mut on = table.of(daemon);
     on.on::<Initialize>(initialize)?;
     on.on::<ShowConfig>(config)?;
-    let (counts, bills) = (counters.clone(), bills.clone());
+    let counts = counters.clone();
     on.on_async_with_context::<wire::Status, _>(move |daemon, context, NoParams {}| {
-        let (counts, bills) = (counts.clone(), bills.clone());
+        let counts = counts.clone();
         async move {
-            let mut status = status::status(&daemon, &bills, &counts).await;
+            let mut status = status::status(&daemon, &counts).await;
             if context.link.caller == Caller::Agent {
                 // Errors name transcripts of other projects.
                 status.ingest.errors.clear();

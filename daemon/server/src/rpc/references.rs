@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use jsonrpsee::types::Params;
 use longhaul_protocol::{Method, message_history, thread};
+use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -19,6 +20,9 @@ use crate::service::resolve::Resolver;
 /// Methods that write under an id, which may be new: their ids are used literally.
 const LITERAL: &[&str] =
     &[message_history::Append::NAME, thread::Append::NAME, thread::Close::NAME, thread::Open::NAME];
+
+/// What params contain that name something: the fields of [`Named`], which may be written with escapes.
+const NAMES: [&str; 4] = ["\"thread_id\"", "\"compaction_id\"", "\"handle\"", "\\u"];
 
 /// The references in params; other fields are skipped.
 #[derive(Deserialize)]
@@ -46,9 +50,8 @@ impl References {
         context: &CallContext,
         params: &Params<'_>,
     ) -> Result<Option<String>, Failure> {
-        let Some(text) = params.as_str().filter(|_| !LITERAL.contains(&method)) else {
-            return Ok(None);
-        };
+        let text = params.as_str().filter(|_| !LITERAL.contains(&method));
+        let Some(text) = text.filter(|text| may_name(text)) else { return Ok(None) };
         let Ok(named) = serde_json::from_str::<Named>(text) else { return Ok(None) };
         let own = match context.link.caller {
             Caller::Agent if named.is_any() => {
@@ -92,5 +95,29 @@ impl Named {
 
     fn is_any(&self) -> bool {
         self.thread_id.is_some() || self.compaction_id.is_some() || self.handle.is_some()
+    }
+}
+
+/// Whether params may name something: searching a history of megabytes is much faster than parsing it.
+fn may_name(params: &str) -> bool {
+    NAMES.iter().any(|name| memmem::find(params.as_bytes(), name.as_bytes()).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn params_that_name_something_are_recognized_however_they_are_written() {
+        for (params, expected) in [
+            (r#"{"thread_id":"0199"}"#, true),
+            (r#"{ "handle" : "0199#4" }"#, true),
+            (r#"{"thread\u005fid":"0199"}"#, true),
+            (r#"{"items":[{"role":"user"}]}"#, false),
+        ] {
+            assert_eq!(may_name(params), expected, "{params}");
+            let named: Named = serde_json::from_str(params).unwrap();
+            assert!(expected || !named.is_any(), "{params}");
+        }
     }
 }

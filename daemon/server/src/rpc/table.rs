@@ -8,13 +8,15 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use jsonrpsee::types::{Id, Params};
+use jsonrpsee::types::error::OVERSIZED_RESPONSE_CODE;
+use jsonrpsee::types::{ErrorCode, Id, Params};
 use jsonrpsee::{Extensions, MethodCallback, MethodResponse, Methods, ResponsePayload};
 use longhaul_protocol::daemon::Initialize;
 use longhaul_protocol::method::{self, CAPABILITIES};
-use longhaul_protocol::text::gated;
+use longhaul_protocol::text::gate_into;
 use longhaul_protocol::{AgentAccess, ErrorKind, METHODS, Method};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde::ser::Error as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
@@ -25,7 +27,7 @@ use super::error::Failure;
 use super::params;
 use super::references::References;
 use crate::ingest::Ingest;
-use crate::link::{CallContext, Caller};
+use crate::link::{CallContext, Caller, ReadyAnswer};
 use crate::service::projects::Projects;
 use crate::service::state_check::StateCheck;
 
@@ -343,37 +345,34 @@ impl MethodEntry {
         response_max: usize,
         context: &CallContext,
     ) -> MethodResponse {
-        match result {
-            // Serialize here: jsonrpsee's writer checks its bound at every comma.
-            Ok(result) => match gated(&result) {
-                Ok(result) => {
-                    let payload = ResponsePayload::success(SharedResult(result.into()));
-                    MethodResponse::response(id, payload, response_max)
-                }
-                Err(error) => self.refuse(id, Failure::internal(error), context),
-            },
-            Err(failure) => self.refuse(id, failure, context),
+        match result.and_then(|result| answer(&id, &result).map_err(Failure::internal)) {
+            Ok(answer) if answer.len() > response_max => {
+                MethodResponse::error(id, ErrorCode::from(OVERSIZED_RESPONSE_CODE))
+            }
+            Ok(answer) => {
+                let mut carrier =
+                    MethodResponse::response(id, ResponsePayload::success(()), response_max);
+                carrier.extensions_mut().insert(ReadyAnswer(answer));
+                carrier
+            }
+            Err(failure) => MethodResponse::error(id, failure.answer(self.name, context)),
         }
-    }
-
-    fn refuse(&self, id: Id<'_>, failure: Failure, context: &CallContext) -> MethodResponse {
-        MethodResponse::error(id, failure.answer(self.name, context))
     }
 }
 
-/// A serialized result that jsonrpsee can clone without copying the text.
-#[derive(Clone)]
-struct SharedResult(Arc<RawValue>);
-
-impl Serialize for SharedResult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
+/// The answer to a call, as JSON.
+fn answer(id: &Id<'_>, result: &impl Serialize) -> serde_json::Result<Box<str>> {
+    let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();
+    serde_json::to_writer(&mut text, id)?;
+    text.extend_from_slice(br#","result":"#);
+    gate_into(&mut text, result)?;
+    text.push(b'}');
+    String::from_utf8(text).map(String::into_boxed_str).map_err(serde_json::Error::custom)
 }
 
 /// The answer to a call without a context. It did not come through the socket's dispatcher, which is a defect.
 pub(super) fn no_context(id: Id<'_>) -> MethodResponse {
-    MethodResponse::error(id, jsonrpsee::types::ErrorCode::InternalError)
+    MethodResponse::error(id, ErrorCode::InternalError)
 }
 
 /// The right to negotiate. Every connection has it, so that one with few capabilities can ask for more.

@@ -109,8 +109,7 @@ async fn a_table_that_does_not_match_the_protocol_is_rejected() {
     ));
     let (services, deps) = services(home.path()).await;
     let mut table = Table::new(&services.ingest, &services.daemon.state_check, &services.projects);
-    let (own, bills) = (&services.daemon, &services.thread.bills);
-    daemon::register(&mut table, own, bills, &deps.counters, &deps.shutdown).unwrap();
+    daemon::register(&mut table, &services.daemon, &deps.counters, &deps.shutdown).unwrap();
     assert!(matches!(
         table.of(&Arc::new(())).on::<Status>(|(), _, _| unreachable!()),
         Err(TableError::Twice("daemon/status"))

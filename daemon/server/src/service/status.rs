@@ -6,9 +6,8 @@ use std::sync::Arc;
 use longhaul_protocol::daemon::{ModelStatus, SalvageStatus, StoreStatus, TaskModelStatus};
 use longhaul_protocol::thread::IndexStatus;
 use longhaul_protocol::warning::Warning;
-use longhaul_store::{CompactionTotals, RebuildReport, SCHEMA_VERSION};
+use longhaul_store::{RebuildReport, SCHEMA_VERSION};
 
-use super::compaction::CompactionLog;
 use super::memory::{CuratorProcess, Publications};
 use super::storage::Storage;
 use crate::clock::Clock;
@@ -16,6 +15,10 @@ use crate::config::Live;
 use crate::ingest::Progress;
 use crate::model::Models;
 use crate::repository::Repositories;
+
+mod compaction_costs;
+
+pub use compaction_costs::{CompactionCostReader, CompactionCosts};
 
 /// This run of the daemon.
 #[derive(Debug, Clone)]
@@ -32,7 +35,7 @@ pub struct Status {
     pub instance: Instance,
     pub config: Live,
     pub(super) storage: Arc<Storage>,
-    pub(super) compactions: Arc<CompactionLog>,
+    pub(super) costs: CompactionCostReader,
     pub(super) optional: OptionalParts,
 }
 
@@ -108,10 +111,10 @@ impl Status {
         })
     }
 
-    /// Totals of all compactions; empty if the store cannot be read, which other fields report.
-    pub async fn compactions(&self) -> CompactionTotals {
-        let totals = self.compactions.totals().await;
-        totals
+    /// Costs of all compactions; empty if the store cannot be read, which other fields report.
+    pub async fn compaction_costs(&self) -> CompactionCosts {
+        let costs = self.costs.read().await;
+        costs
             .inspect_err(|error| tracing::warn!(%error, "compactions are not counted"))
             .unwrap_or_default()
     }

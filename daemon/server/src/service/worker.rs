@@ -105,6 +105,10 @@ impl Workers {
         delivery: Option<Delivery>,
     ) -> Result<(Job, Vec<String>), ServiceError> {
         let owner = Owner { key, token };
+        let has_result = matches!(owner.key.kind, Kind::Extract | Kind::Curate);
+        if !has_result && delivery.is_none() {
+            return Ok((self.jobs.finish(&owner.key, &owner.token).await?, Vec::new()));
+        }
         let job = self.jobs.get(&owner.key).await?;
         if job.finished_by.as_ref() == Some(&owner.token) {
             return Ok((job, Vec::new()));
@@ -118,15 +122,12 @@ impl Workers {
                 self.curation.deliver(&owner, files).await?;
                 Vec::new()
             }
-            (Kind::Extract | Kind::Curate, None) => {
+            (_, None) => {
                 return Err(invalid("a job of this kind must be completed with a result"));
             }
             (_, Some(_)) => return Err(invalid("a job of this kind takes a different result")),
-            (_, None) => {
-                return Ok((self.jobs.finish(&owner.key, &owner.token).await?, Vec::new()));
-            }
         };
-        self.jobs.settled();
+        self.jobs.settled(owner.key.kind);
         Ok((self.jobs.get(&owner.key).await?, refused))
     }
 

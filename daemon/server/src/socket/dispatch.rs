@@ -27,7 +27,7 @@ use super::batch;
 use super::envelope::{self, Call, Envelope};
 use super::held_bytes::{HeldBytes, Reservation, Size};
 use crate::clock::Clock;
-use crate::link::{CallContext, Counters, Gauge, Link, request_id};
+use crate::link::{CallContext, Counters, Gauge, Link, ReadyAnswer, request_id};
 
 /// Longer params are not searched for a bound of the answer: requests for a page are short.
 const BOUND_LOOKED_FOR_BYTES: usize = 4_096;
@@ -221,14 +221,17 @@ struct Finish {
 impl Finish {
     /// The answer of a call; `None` means it panicked.
     fn response(&self, response: Option<MethodResponse>) -> Reply {
-        let Some(response) = response else { return self.panicked() };
+        let Some(mut response) = response else { return self.panicked() };
         let code = response.as_error_code();
         self.note(code.is_some());
         tracing::debug!(method = self.name, request = self.number, code, "answered");
         if code == Some(OVERSIZED_RESPONSE_CODE) {
             return self.too_long();
         }
-        Box::<str>::from(response.into_json())
+        match response.extensions_mut().remove::<ReadyAnswer>() {
+            Some(ReadyAnswer(answer)) => answer,
+            None => response.into_json().into(),
+        }
     }
 
     /// The answer of an asynchronous call; a large one starts only when there is room for its answer.

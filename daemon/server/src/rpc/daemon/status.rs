@@ -2,21 +2,18 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use longhaul_core::compaction::agent_costs::AgentCosts;
 use longhaul_protocol::PROTOCOL_REVISION;
 use longhaul_protocol::daemon::{
     CompactionsStatus, IngestError, IngestState, IngestStatus, MetricsResult, StatusResult,
 };
-use longhaul_store::CompactionTotals;
 
 use super::VERSION;
 use crate::ingest::Progress;
 use crate::link::Counters;
 use crate::metering;
-use crate::service::context::bill::Bills;
-use crate::service::status::Status;
+use crate::service::status::{CompactionCosts, Status};
 
-pub(super) async fn status(daemon: &Status, bills: &Bills, counters: &Counters) -> StatusResult {
+pub(super) async fn status(daemon: &Status, counters: &Counters) -> StatusResult {
     let (progress, instance) = (daemon.ingest(), &daemon.instance);
     StatusResult {
         version: VERSION.to_owned(),
@@ -35,7 +32,7 @@ pub(super) async fn status(daemon: &Status, bills: &Bills, counters: &Counters) 
         requests: count(&counters.requests),
         panics: count(&counters.panics),
         model: daemon.model(),
-        compactions: compactions(daemon.compactions().await, agents(bills).await),
+        compactions: compactions(daemon.compaction_costs().await),
         warnings: daemon.warnings(&progress),
     }
 }
@@ -55,7 +52,7 @@ pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
     }
 }
 
-fn compactions(totals: CompactionTotals, agents: Option<AgentCosts>) -> CompactionsStatus {
+fn compactions(CompactionCosts { totals, agents }: CompactionCosts) -> CompactionsStatus {
     CompactionsStatus {
         compactions: totals.compactions,
         since: totals.since_ms,
@@ -69,14 +66,6 @@ fn compactions(totals: CompactionTotals, agents: Option<AgentCosts>) -> Compacti
         }),
         agent_duration_ms: agents.and_then(|account| account.duration_ms),
     }
-}
-
-/// `None` if the store cannot be read, which other fields report.
-async fn agents(bills: &Bills) -> Option<AgentCosts> {
-    let account = bills.of_agents().await;
-    account
-        .inspect_err(|error| tracing::warn!(%error, "cannot read the compactions of agents"))
-        .unwrap_or_default()
 }
 
 fn count(counter: &AtomicU64) -> u64 {

@@ -63,7 +63,7 @@ impl CuratorProcess {
 
     /// Starts the program whenever the job is due. Dropping this kills it.
     pub async fn keep(&self) {
-        let mut changed = self.jobs.watch();
+        let mut changed = self.jobs.watch(Kind::Curate);
         loop {
             changed.mark_unchanged();
             let look = match self.wait().await {

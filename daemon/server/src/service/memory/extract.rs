@@ -148,7 +148,7 @@ impl Extraction {
             return Ok(Some(ExtractionTask { question, lines: extraction.next_seq }));
         }
         self.put(&extraction, reads, self.jobs.finishing_fence(owner)).await?;
-        self.jobs.settled();
+        self.jobs.settled(Kind::Extract);
         Ok(None)
     }
 

@@ -51,6 +51,8 @@ pub struct Publications {
     newest: Mutex<Option<Arc<Publication>>>,
     /// Set when a lost store's memory was read from the folder since the start.
     is_taken_over: AtomicBool,
+    /// Whether there were folders that were set aside at the start or since: the person may delete them.
+    has_set_aside: AtomicBool,
 }
 
 impl Publications {
@@ -61,9 +63,10 @@ impl Publications {
         state_dir: &Path,
         events: EventHub,
     ) -> Self {
-        let (folder, newest, is_taken_over) =
-            (Folder::new(state_dir), Mutex::default(), false.into());
-        Self { generations, notes, folder, events, newest, is_taken_over }
+        let folder = Folder::new(state_dir);
+        let has_set_aside = (!folder.asides().is_empty()).into();
+        let (newest, is_taken_over) = (Mutex::default(), false.into());
+        Self { generations, notes, folder, events, newest, is_taken_over, has_set_aside }
     }
 
     pub(super) fn folder(&self) -> &Folder {
@@ -150,6 +153,7 @@ impl Publications {
             }
             _ if current > newest => {
                 tracing::warn!(generation = current, "set memory aside that the store lost");
+                self.has_set_aside.store(true, Ordering::Relaxed);
                 self.in_folder(move |folder| folder.set_aside(current)).await
             }
             _ => Ok(()),
@@ -179,7 +183,8 @@ impl Publications {
 
     /// Whether memory of a lost store was taken over since the start, and the folders of those that could not be.
     pub fn after_loss(&self) -> (bool, Vec<PathBuf>) {
-        (self.is_taken_over.load(Ordering::Relaxed), self.folder.asides())
+        let asides = self.has_set_aside.load(Ordering::Relaxed).then(|| self.folder.asides());
+        (self.is_taken_over.load(Ordering::Relaxed), asides.unwrap_or_default())
     }
 
     /// The newest generation with the person's changes to it and to the one before, which may have been open in an

@@ -90,7 +90,7 @@ impl Waves {
         total: usize,
         ran: &mut RunResult,
     ) -> Result<(), ServiceError> {
-        let mut changed = self.jobs.watch();
+        let mut changed = self.jobs.watch(Kind::Extract);
         loop {
             changed.mark_unchanged();
             let mut settled = Vec::new();
@@ -144,7 +144,7 @@ impl Waves {
             priority: 0,
             urgent: request.is_manual,
         };
-        let changed = self.jobs.watch();
+        let changed = self.jobs.watch(key.kind);
         let job = self.jobs.request(job).await?;
         if request.waits {
             self.wait_consolidated(&key, job.wanted, changed).await?;

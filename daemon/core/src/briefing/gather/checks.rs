@@ -95,7 +95,7 @@ impl Builder<'_> {
         }
         match since.len() {
             0 => {}
-            ..=NAMED_MAX => words.push_str(&format!(" (changed after it: {})", since.join(", "))),
+            1..=NAMED_MAX => words.push_str(&format!(" (changed after it: {})", since.join(", "))),
             count => words.push_str(&format!(" ({count} files changed after it)")),
         }
         words

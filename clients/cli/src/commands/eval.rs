@@ -59,7 +59,7 @@ pub(crate) struct EvalArgs {
     /// Only the first 256 MiB of a session are measured.
     paths: Vec<PathBuf>,
     /// Maximum tokens of the views
-    #[arg(long, value_name = "N,N…", value_delimiter = ',', default_value = "1000,2000,4000")]
+    #[arg(long, value_name = "N,N…", value_delimiter = ',', default_value = "2000,4000,8000")]
     budgets: Vec<u64>,
     /// Maximum number of sessions, newest first
     #[arg(long, value_name = "N", default_value_t = 50)]

@@ -106,7 +106,7 @@ pub struct Briefing {
     pub(super) actions: VecDeque<RecentCall>,
     /// Output of the last commands and reads, newest last.
     pub(super) outputs: VecDeque<SeenOutput>,
-    /// What came of older commands, with the command as group.
+    /// What came of older commands, with the command as group and `exit 0` as heading if that is known.
     pub(super) results: EvidenceLines,
     /// The agent's last stated intention in its thoughts, until it speaks or acts.
     pub(super) intention: Option<(u64, String)>,
@@ -178,6 +178,8 @@ pub(super) struct SeenOutput {
     pub text: String,
     /// A failure or a check, whose outcome has a section of its own.
     pub has_own_section: bool,
+    /// It ended with exit code 0.
+    pub is_success: bool,
     /// Only git printed it.
     pub is_of_git: bool,
 }

@@ -207,6 +207,9 @@ impl Briefing {
             self.record_outcome_output(seq, script, printed, folder);
         } else {
             self.record_output(seq, script, printed, folder);
+            if outcome == CommandOutcome::Exit(0) {
+                self.note_success(seq);
+            }
         }
     }
 

@@ -19,6 +19,9 @@ const ACTION_BYTES: usize = 480;
 const OUTPUTS_MAX: usize = 16;
 const OUTPUT_BYTES: usize = 1_600;
 
+/// The words for success.
+const EXIT_0: &str = "exit 0";
+
 /// Maximum outputs that are protected from eviction because they contain warnings.
 const WARNING_OUTPUTS_MAX: usize = 6;
 
@@ -109,6 +112,13 @@ impl Briefing {
         }
     }
 
+    /// Notes that the newest output ended with exit code 0.
+    pub(in crate::briefing) fn note_success(&mut self, seq: u64) {
+        if let Some(newest) = self.outputs.back_mut().filter(|newest| newest.seq == seq) {
+            newest.is_success = true;
+        }
+    }
+
     /// Records the answer of a tool server. It replaces no earlier one: calls with long arguments look alike when cut.
     ///
     /// Some servers end each answer with the same lines (the open tabs, the session): those are kept once.
@@ -158,8 +168,8 @@ impl Briefing {
         }
         let turn = self.turn;
         let text = warnings::cut(printed.trim(), OUTPUT_BYTES);
-        let is_of_git = false;
-        let output = SeenOutput { seq, turn, what, text, has_own_section, is_of_git };
+        let (is_success, is_of_git) = (false, false);
+        let output = SeenOutput { seq, turn, what, text, has_own_section, is_success, is_of_git };
         self.make_room_for_output();
         self.outputs.push_back(output);
     }
@@ -193,7 +203,13 @@ impl Briefing {
         let result = result::of(&output.what, &output.text);
         let Some(text) = result.filter(|_| !output.has_own_section) else { return };
         let (at, kind) = ((output.seq, output.turn), (EvidenceKind::Ran, 100));
-        push(&mut self.results, at, kind, (&output.what, ""), text);
+        push(&mut self.results, at, kind, (&output.what, output.exit_words()), text);
+    }
+}
+
+impl SeenOutput {
+    pub(in crate::briefing) fn exit_words(&self) -> &'static str {
+        if self.is_success { EXIT_0 } else { "" }
     }
 }
 

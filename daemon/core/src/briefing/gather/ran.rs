@@ -31,6 +31,8 @@ struct CommandResult<'a> {
     seq: u64,
     turn: u32,
     command: &'a str,
+    /// `exit 0`, or nothing.
+    exit: &'a str,
     /// Lines, separated by [`result::BETWEEN`].
     text: String,
 }
@@ -51,7 +53,8 @@ impl<'a> Builder<'a> {
             let age = usize::try_from(self.briefing.turn().saturating_sub(it.turn)).unwrap_or(2);
             let strength =
                 if checks::only_watches(it.command) { WATCHING_STRENGTH } else { STRENGTH };
-            let text = format!("#{} {} → {holds}", it.seq, it.command);
+            let exit = if it.exit.is_empty() { "" } else { "; " };
+            let text = format!("#{} {} → {}{exit}{holds}", it.seq, it.command, it.exit);
             self.push(EvidenceKind::Ran, (it.seq, 0), (age, self.in_view(strength)), text);
         }
         for (newer, (seq, line)) in self.host.ran.iter().enumerate() {
@@ -75,13 +78,15 @@ impl<'a> Builder<'a> {
             seq: line.seq,
             turn: line.turn,
             command: &line.group,
+            exit: &line.heading,
             text: line.text.clone(),
         });
         let kept = briefing.outputs.iter();
         let kept = kept.filter(|output| output.turn < now && !output.has_own_section);
         let kept = kept.filter_map(|output| {
             let text = result::of(&output.what, &output.text)?;
-            Some(CommandResult { seq: output.seq, turn: output.turn, command: &output.what, text })
+            let (command, exit) = (output.what.as_str(), output.exit_words());
+            Some(CommandResult { seq: output.seq, turn: output.turn, command, exit, text })
         });
         let mut results: Vec<CommandResult<'a>> = older.chain(kept).collect();
         leave_out_common_lines(&mut results);

@@ -10,6 +10,7 @@ fn what_came_of_a_command_outlives_its_output_and_its_turn() {
     let listed = "ab12\trefs/heads/grammars\n";
     briefing.record_output(20, "git ls-remote origin grammars", listed, None);
     briefing.record_output(21, "./sync parts", "41 parts are in the store\n", None);
+    briefing.note_success(21);
     for n in 0..40 {
         let command = format!("./count part{n}");
         briefing.record_output(22 + n, &command, &format!("{n} rules"), None);
@@ -19,7 +20,7 @@ fn what_came_of_a_command_outlives_its_output_and_its_turn() {
     let text = view(&briefing);
     for result in [
         "\n#20 git ls-remote origin grammars → ab12 refs/heads/grammars\n",
-        "\n#21 ./sync parts → 41 parts are in the store\n",
+        "\n#21 ./sync parts → exit 0; 41 parts are in the store\n",
         "\n#61 ./count part39 → 39 rules\n",
     ] {
         assert!(text.contains(result), "{result}: {text}");

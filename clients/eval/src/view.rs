@@ -1,5 +1,7 @@
 //! A view, prepared for look-ups of names and facts.
 
+use std::borrow::Cow;
+
 use crate::drive::on_drive;
 use crate::entity::{Entity, EntityKind, flatten};
 
@@ -16,7 +18,9 @@ impl View {
     /// Backslash escapes (commands printed as JSON strings) are resolved; Windows drives are compared in one form.
     pub fn new(text: &str) -> Self {
         let text = on_drive(text);
-        let lines: Vec<String> = text.lines().map(flatten).filter(|l| !l.is_empty()).collect();
+        let whole = with_folders(&text);
+        let lines = whole.iter().map(|line| flatten(line)).filter(|line| !line.is_empty());
+        let lines: Vec<String> = lines.collect();
         let mut flat = lines.join(" ");
         if flat.contains('\\') {
             let unescaped =
@@ -44,6 +48,23 @@ impl View {
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
+}
+
+/// The lines, with the folder of the file above where `…/` stands for it.
+fn with_folders(text: &str) -> Vec<Cow<'_, str>> {
+    let mut folder = "";
+    let whole = text.lines().map(|line| match line.strip_prefix("…/") {
+        Some(rest) => Cow::Owned(format!("{folder}{rest}")),
+        None => {
+            // Lines of the file stand below it, with a space.
+            let path = line.split(" (").next().filter(|_| !line.starts_with(' '));
+            if let Some(end) = path.and_then(|path| path.rfind('/')) {
+                folder = &line[..=end];
+            }
+            Cow::Borrowed(line)
+        }
+    });
+    whole.collect()
 }
 
 /// Whether `text` names `entity` in the sense of [`View::names`].
@@ -84,4 +105,15 @@ pub fn find_names<'a>(
                 || (next == Some('.') && in_word(after.next())));
         !joins_path
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_below_another_of_its_folder_has_its_whole_path() {
+        let view = View::new("src/lexer/a.rs (edited)\n a line/of it\n…/b.rs (created)\n");
+        assert_eq!(view.lines()[2], "src/lexer/b.rs (created)");
+    }
 }

@@ -5,6 +5,7 @@
 //! - [`link`] finds the daemon, starts it if allowed, and reconnects after restarts;
 //! - [`bridge`] holds the tools and resources with their descriptions;
 //! - [`memory`], [`threads`] make the calls and format the answers;
+//! - [`progress`] tells the agent that a long call is still at work;
 //! - [`fault`] formats errors.
 //!
 //! Standard output carries only the protocol.
@@ -13,6 +14,7 @@ mod bridge;
 mod fault;
 mod link;
 mod memory;
+mod progress;
 mod rescue;
 mod threads;
 

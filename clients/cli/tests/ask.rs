@@ -113,6 +113,7 @@ fn summary(id: &str, updated_at: i64, continues: Option<&str>) -> Value {
     let mut thread = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": updated_at, "items": 0, "tokens": 0, "compactions": 1, "lines": 3, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
     if let Some(continues) = continues {
         set(&mut thread, "continues", continues);
+        set(&mut thread, "unresumed", updated_at == 0);
     }
     thread
 }

@@ -27,6 +27,8 @@ const EXPAND_BYTES: u64 = 24 * 1024;
 /// Interval and number of attempts to find a thread of this folder.
 const NEWEST_ATTEMPT_MS: u64 = 200;
 const NEWEST_ATTEMPTS: u32 = 5;
+/// Threads to inspect for the newest that someone worked in.
+const NEWEST_INSPECTED: u32 = 20;
 /// Milliseconds to wait for the newest lines of a transcript.
 const SYNC_MS: u64 = 1_000;
 
@@ -286,9 +288,10 @@ async fn newest(link: &Link) -> Result<String, Fault> {
     ))
 }
 
-/// The last updated thread of this folder, if any.
+/// The last updated thread of this folder, if any: not a continuation that nobody has resumed.
 async fn last_here(link: &Link) -> Result<Option<String>, Fault> {
-    let params = ThreadListParams { cwd: here(), limit: Some(1), ..Default::default() };
-    let threads = link.call::<ThreadList>(params).await?.threads;
-    Ok(threads.into_iter().next().map(|thread| thread.thread_id))
+    let limit = Some(NEWEST_INSPECTED);
+    let params = ThreadListParams { cwd: here(), limit, ..Default::default() };
+    let mut threads = link.call::<ThreadList>(params).await?.threads.into_iter();
+    Ok(threads.find(|thread| !thread.unresumed).map(|thread| thread.thread_id))
 }

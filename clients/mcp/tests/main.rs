@@ -218,6 +218,22 @@ fn a_hand_over_reports_progress_to_an_agent_that_asks_for_it() {
     }
 }
 
+#[test]
+fn the_newest_thread_is_one_that_someone_worked_in() {
+    let thread = |id: &str, is_unresumed: bool| {
+        json!({
+            "thread_id": id, "source": "codex", "path": "/r.jsonl", "cwd": "/work", "title": null,
+            "created_at": 0, "updated_at": 1, "items": 1, "tokens": 1, "compactions": 0, "lines": 1, "bytes": 1,
+            "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "interactive",
+            "unresumed": is_unresumed,
+        })
+    };
+    let list = json!({ "threads": [thread("new", true), thread("old", false)] });
+    let (_folder, server) = desk(examples().result::<thread::ThreadList>(list));
+    Agent::start(server.path()).tool("checkpoint_view", json!({}), None);
+    assert_eq!(calls::<checkpoint::View>(&server)[0].thread_id, "old");
+}
+
 /// Examples in which these threads are blocked.
 fn with_blocked(ids: &'static [&'static str]) -> Script {
     examples().on::<thread::ThreadList>(move |params| {

@@ -2,10 +2,8 @@
 
 use clap::Args;
 use longhaul_client::Client;
-use longhaul_protocol::compaction::{
-    CompactionList, CompactionListParams, Undo, UndoParams, UndoReach, UndoResult,
-};
-use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use longhaul_protocol::compaction::{Undo, UndoParams, UndoReach, UndoResult};
+use longhaul_protocol::thread::{AgentUse, Bill, BillParams, CompactionCost};
 
 use crate::failure::{Failure, REFUSED};
 use crate::progress::while_waiting;
@@ -17,7 +15,6 @@ mod codex;
 mod reach;
 
 use codex::CodexSession;
-use reach::AgentUse;
 
 /// Undo a compaction and restore the old history
 ///
@@ -63,24 +60,17 @@ pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure
     session.print(&UndoPage { undone, taken, in_codex, not_in_codex, session_of_codex })
 }
 
-/// The thread's last compaction that is not undone, so that repeating undoes the one before. One that was used comes
-/// before those that were only printed.
+/// The compaction that the daemon would undo next, so that repeating undoes the one before.
 async fn last(thread: Option<&str>, client: &Client, session: &Session) -> Result<String, Failure> {
     let thread = select::thread_to_change(client, thread, "longhaul undo --thread THREAD").await?;
     select::catch_up(client, &thread, session).await;
-    let params = CompactionListParams {
-        thread_id: Some(thread.thread_id.clone()),
-        limit: Some(PAGE_ROWS_MAX),
-        cursor: None,
+    let bill = client.call::<Bill>(BillParams { thread_id: thread.thread_id }).await?;
+    let is_own = |cost: &CompactionCost| cost.summary.thread_id.as_ref() == Some(&bill.thread_id);
+    let nothing = match bill.compactions.iter().any(is_own) {
+        false => "this thread was never compacted",
+        true => "all compactions of this thread are undone",
     };
-    let made = client.call::<CompactionList>(params).await?.compactions;
-    let nothing = match made.is_empty() {
-        true => "this thread was never compacted",
-        false => "all compactions of this thread are undone",
-    };
-    let left = made.into_iter().filter(|made| made.undone_at.is_none()).collect();
-    let last = reach::newest_used(client, thread.thread_id, left).await;
-    last.map(|made| made.compaction_id).ok_or_else(|| Failure::new(REFUSED, nothing))
+    bill.undo_next.ok_or_else(|| Failure::new(REFUSED, nothing))
 }
 
 /// Undoes it in Codex, or says why that is impossible; `None` if the thread is not Codex's.

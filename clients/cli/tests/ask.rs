@@ -320,6 +320,16 @@ fn append_to_a_thread_of_an_agent_is_explained() {
     assert!(done.stderr.contains("only a thread of longhaul thread open"), "{done:?}");
 }
 
+#[test]
+fn append_names_a_line_that_is_longer_than_an_item_may_be() {
+    let text = "a".repeat(6 << 20);
+    let lines = format!("{{\"type\":\"message\"}}\n{{\"content\":\"{text}\"}}\n");
+    let done = append(&Desk::new(script()), &lines, &["--ids", "chat"]);
+    assert_eq!(done.code, 64, "{done:?}");
+    let expected = "error: line 2 of the input is too long\nhint: an item may have 4194304 bytes\n";
+    assert_eq!(done.stderr, expected);
+}
+
 /// Every `thread/append`: number of items, first and last id, expected seq.
 fn batches(desk: &Desk) -> Vec<(usize, String, String, Option<u64>)> {
     let shown = |params: thread::AppendParams| {

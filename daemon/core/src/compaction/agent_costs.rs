@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agents_account_uses_recorded_values_only() {
+    fn the_agents_costs_are_of_recorded_values_only() {
         let ours = bill(1, true, None, Some(9));
         let silent = bill(2, false, None, None);
         assert_eq!(AgentCosts::of([&ours, &silent]), None);
@@ -112,8 +112,8 @@ mod tests {
             bill(4, false, None, Some(7_000)),
             bill(5, false, Some(110_000), Some(30_000)),
         ];
-        let account = AgentCosts::of(own.iter().chain([&ours, &silent])).unwrap();
-        let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = account;
+        let costs = AgentCosts::of(own.iter().chain([&ours, &silent])).unwrap();
+        let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = costs;
         assert_eq!((compactions, duration_ms), (3, Some(7_000)));
         assert_eq!((input_tokens, output_tokens), (Some(90_000), Some(900)));
     }

@@ -63,18 +63,17 @@ fn compactions(totals: CompactionTotals, agents: Option<AgentCosts>) -> Compacti
         tokens: totals.tokens_spent,
         duration_ms: totals.duration_ms,
         history_tokens: totals.tokens_before,
-        agent_compactions: agents.map_or(0, |account| account.compactions),
-        agent_tokens: agents.and_then(|account| {
-            Some(account.input_tokens? + account.output_tokens.unwrap_or_default())
-        }),
-        agent_duration_ms: agents.and_then(|account| account.duration_ms),
+        agent_compactions: agents.map_or(0, |costs| costs.compactions),
+        agent_tokens: agents
+            .and_then(|costs| Some(costs.input_tokens? + costs.output_tokens.unwrap_or_default())),
+        agent_duration_ms: agents.and_then(|costs| costs.duration_ms),
     }
 }
 
 /// `None` if the store cannot be read, which other fields report.
 async fn agents(bills: &Bills) -> Option<AgentCosts> {
-    let account = bills.of_agents().await;
-    account
+    let costs = bills.of_agents().await;
+    costs
         .inspect_err(|error| tracing::warn!(%error, "cannot read the compactions of agents"))
         .unwrap_or_default()
 }

@@ -50,12 +50,12 @@ fn after(after: WorkAfterCompaction) -> WorkAfter {
 }
 
 fn agent(cost: bill::AgentCost) -> AgentCost {
-    let (source, account) = match cost {
-        bill::AgentCost::Thread(account) => (CostSource::Thread, account),
-        bill::AgentCost::Model(account) => (CostSource::Model, account),
+    let (source, costs) = match cost {
+        bill::AgentCost::Thread(costs) => (CostSource::Thread, costs),
+        bill::AgentCost::Model(costs) => (CostSource::Model, costs),
         bill::AgentCost::Unknown => return AgentCost::default(),
     };
-    let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = account;
+    let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = costs;
     AgentCost { source, compactions, input_tokens, output_tokens, duration_ms }
 }
 

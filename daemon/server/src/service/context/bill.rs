@@ -99,7 +99,7 @@ impl Bills {
             fold.bill().compactions().filter(|bill| !bill.is_ours).cloned().collect();
         let rows = self.rows(&snapshot.thread_id, &fold, &own).await?;
         let agent = match AgentCosts::of(fold.bill().compactions()) {
-            Some(account) => AgentCost::Thread(account),
+            Some(costs) => AgentCost::Thread(costs),
             None => self.of_model(&snapshot.thread_id, &fold).await?,
         };
         let resume = self.prices.of(&snapshot);
@@ -152,8 +152,8 @@ impl Bills {
             thread.thread_id != thread_id
                 && head.is_some_and(|head| head.model.as_ref() == Some(model))
         });
-        let account = self.account(alike.map(|thread| thread.thread_id)).await?;
-        Ok(account.map_or(AgentCost::Unknown, AgentCost::Model))
+        let costs = self.costs_of(alike.map(|thread| thread.thread_id)).await?;
+        Ok(costs.map_or(AgentCost::Unknown, AgentCost::Model))
     }
 
     /// The cost of the compactions that agents made by themselves, over the newest compacted threads of all
@@ -205,7 +205,7 @@ impl Bills {
     }
 
     /// The cost of the compactions that agents made by themselves on the first few of these threads.
-    async fn account(
+    async fn costs_of(
         &self,
         thread_ids: impl Iterator<Item = String>,
     ) -> Result<Option<AgentCosts>, ServiceError> {

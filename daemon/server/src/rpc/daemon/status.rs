@@ -11,8 +11,8 @@ use longhaul_store::CompactionTotals;
 
 use super::VERSION;
 use crate::ingest::Progress;
-use crate::link::Counters;
 use crate::metering;
+use crate::peer::Counters;
 use crate::service::context::bill::Bills;
 use crate::service::status::Status;
 

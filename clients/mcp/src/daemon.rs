@@ -27,16 +27,16 @@ const WAIT_SECONDS: u64 = 10;
 /// Milliseconds between two attempts to connect.
 const ATTEMPT_MS: u64 = 50;
 
-/// A connection that is reopened when it ends.
+/// The daemon, by a connection that is reopened when it ends.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Daemon {
     options: ConnectOptions,
     socket: Option<PathBuf>,
     may_start: bool,
     open: Mutex<Option<Client>>,
 }
 
-impl Link {
+impl Daemon {
     pub(crate) fn new(socket: Option<PathBuf>, may_start: bool) -> Self {
         let mut options = ConnectOptions::new("longhaul-mcp", env!("CARGO_PKG_VERSION")).agent();
         if let Some(path) = &socket {
@@ -149,10 +149,10 @@ mod tests {
         let silent = |_| Reply::Lines(vec![r#"{"jsonrpc":"2.0","method":"weather"}"#.to_owned()]);
         let script = Script::from_examples().unwrap().on::<Continue>(silent);
         let _server = ScriptedServer::start(&of_agents(&socket), script).unwrap();
-        let link = Link::new(Some(socket), false);
-        link.call::<Status>(NoParams {}).await.unwrap();
+        let daemon = Daemon::new(Some(socket), false);
+        daemon.call::<Status>(NoParams {}).await.unwrap();
         tokio::time::pause();
-        let late = link.call_once::<Continue>(ContinueParams::default()).await.unwrap_err();
+        let late = daemon.call_once::<Continue>(ContinueParams::default()).await.unwrap_err();
         let late = late.sentence();
         assert!(late.starts_with("the daemon did not answer within 135000 ms"), "{late}");
     }

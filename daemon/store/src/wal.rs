@@ -55,7 +55,7 @@ struct WriteSignal {
 
 impl Log {
     /// Starts the task, which ends when `pool` is closed.
-    pub(crate) fn keep(options: SqliteConnectOptions, path: &Path, pool: &SqlitePool) -> Self {
+    pub(crate) fn start(options: SqliteConnectOptions, path: &Path, pool: &SqlitePool) -> Self {
         let log = Self::default();
         let (written, closed, path) = (Arc::clone(&log.0), pool.close_event(), path.to_owned());
         tokio::spawn(async move {

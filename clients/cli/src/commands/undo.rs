@@ -12,9 +12,10 @@ use crate::session::{Page, Session};
 use crate::style::{Style, counted, tokens};
 
 mod codex;
-mod reach;
+mod instructions;
 
 use codex::CodexSession;
+use instructions::instructions;
 
 /// Undo a compaction and restore the old history
 ///
@@ -49,7 +50,7 @@ pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure
     };
     let call = client.call::<Undo>(UndoParams { compaction_id });
     let undone = while_waiting("reading the old history", call).await?;
-    let taken = reach::taken(&client, &undone).await;
+    let taken = agent_use(&client, &undone).await;
     let codex = in_codex(&client, &undone, taken);
     let (session_of_codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
         Some(Ok(session)) => (Some(session), None),
@@ -71,6 +72,17 @@ async fn last(thread: Option<&str>, client: &Client, session: &Session) -> Resul
         true => "all compactions of this thread are undone",
     };
     bill.undo_next.ok_or_else(|| Failure::new(REFUSED, nothing))
+}
+
+/// How the agent used the compaction; `None` if unknown.
+async fn agent_use(client: &Client, undone: &UndoResult) -> Option<AgentUse> {
+    let (UndoReach::NotAgent, Some(thread_id)) = (undone.reach, &undone.thread_id) else {
+        return None;
+    };
+    let bill = client.call::<Bill>(BillParams { thread_id: thread_id.clone() }).await.ok()?;
+    let mut costs = bill.compactions.into_iter();
+    let cost = costs.find(|cost| cost.summary.compaction_id == undone.compaction_id)?;
+    Some(cost.agent_use).filter(|taken| *taken != AgentUse::Unknown)
 }
 
 /// Undoes it in Codex, or says why that is impossible; `None` if the thread is not Codex's.
@@ -102,7 +114,7 @@ struct UndoPage {
 
 impl UndoPage {
     fn instructions(&self) -> String {
-        reach::instructions(&self.undone, self.taken)
+        instructions(&self.undone, self.taken)
     }
 }
 
@@ -166,7 +178,7 @@ mod tests {
             thread_id: Some("0199a213-0000-7000-8000-000000000002".into()),
             seq: Some(747),
         };
-        let of = |undone: &UndoResult, taken| reach::instructions(undone, taken);
+        let of = |undone: &UndoResult, taken| instructions(undone, taken);
         let command = "longhaul continue 0199a213-0000-7000-8000-000000000002 --as-of 747";
         let text = of(&undone, Some(AgentUse::View));
         assert!(

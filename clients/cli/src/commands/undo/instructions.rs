@@ -1,21 +1,9 @@
 //! Where an undo took effect, and how to continue where it did not.
 
-use longhaul_client::Client;
 use longhaul_protocol::compaction::{UndoReach, UndoResult};
-use longhaul_protocol::thread::{AgentUse, Bill, BillParams};
+use longhaul_protocol::thread::AgentUse;
 
 use crate::commands::install::setup;
-
-/// `None` if unknown.
-pub(super) async fn taken(client: &Client, undone: &UndoResult) -> Option<AgentUse> {
-    let (UndoReach::NotAgent, Some(thread_id)) = (undone.reach, &undone.thread_id) else {
-        return None;
-    };
-    let bill = client.call::<Bill>(BillParams { thread_id: thread_id.clone() }).await.ok()?;
-    let mut costs = bill.compactions.into_iter();
-    let cost = costs.find(|cost| cost.summary.compaction_id == undone.compaction_id)?;
-    Some(cost.agent_use).filter(|taken| *taken != AgentUse::Unknown)
-}
 
 /// Where the old history is in effect, and how to continue from it elsewhere.
 pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> String {

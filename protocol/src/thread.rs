@@ -13,8 +13,8 @@ use serde_with_macros::skip_serializing_none;
 mod write;
 
 pub use bill::{
-    AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost, CostSource, Price,
-    ResumePrice, WorkAfter,
+    AgentCompaction, AgentCost, AgentUse, Bill, BillParams, BillResult, CompactionCost, CostSource,
+    Price, ResumePrice, WorkAfter,
 };
 pub use continuation::{CheckedTree, Continue, ContinueParams, ContinueResult};
 pub use forget::{ThreadForget, ThreadForgetParams, ThreadForgetResult};
@@ -100,6 +100,9 @@ pub struct ThreadSummary {
     /// The thread whose history this one continues: of `thread/continue`, or a fork by reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
+    /// Whether it continues another thread and nobody has resumed it yet: it is new but has nothing of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unresumed: bool,
     /// The program or extension that opened it, as it names itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub originator: Option<String>,

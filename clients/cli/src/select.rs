@@ -157,12 +157,7 @@ async fn newest_here(client: &Client) -> Result<Option<ThreadSummary>, Failure> 
 async fn newest_in(client: &Client, cwd: Option<String>) -> Result<Option<ThreadSummary>, Failure> {
     let params = ThreadListParams { cwd, limit: Some(NEWEST_INSPECTED), ..Default::default() };
     let mut threads = client.call::<ThreadList>(params).await?.threads.into_iter();
-    Ok(threads.find(|thread| !waits_to_be_resumed(thread)))
-}
-
-/// Whether a thread is a continuation that nobody has resumed: all its lines have the time at which it was made.
-pub(crate) fn waits_to_be_resumed(thread: &ThreadSummary) -> bool {
-    thread.continues.is_some() && thread.updated_at == thread.created_at
+    Ok(threads.find(|thread| !thread.unresumed))
 }
 
 /// The folder whose threads `--here` means: the current one, or the nearest above it with threads, within the project.

@@ -113,6 +113,7 @@ fn summary(id: &str, updated_at: i64, continues: Option<&str>) -> Value {
     let mut thread = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": updated_at, "items": 0, "tokens": 0, "compactions": 1, "lines": 3, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
     if let Some(continues) = continues {
         set(&mut thread, "continues", continues);
+        set(&mut thread, "unresumed", updated_at == 0);
     }
     thread
 }
@@ -317,6 +318,16 @@ fn append_to_a_thread_of_an_agent_is_explained() {
         &[],
     );
     assert!(done.stderr.contains("only a thread of longhaul thread open"), "{done:?}");
+}
+
+#[test]
+fn append_names_a_line_that_is_longer_than_an_item_may_be() {
+    let text = "a".repeat(6 << 20);
+    let lines = format!("{{\"type\":\"message\"}}\n{{\"content\":\"{text}\"}}\n");
+    let done = append(&Desk::new(script()), &lines, &["--ids", "chat"]);
+    assert_eq!(done.code, 64, "{done:?}");
+    let expected = "error: line 2 of the input is too long\nhint: an item may have 4194304 bytes\n";
+    assert_eq!(done.stderr, expected);
 }
 
 /// Every `thread/append`: number of items, first and last id, expected seq.

@@ -4,7 +4,7 @@ use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_protocol::{archive, compaction, daemon, history, job, policy, thread};
 use serde_json::{Value, json};
 
-use crate::answers::{THREAD, script, summary};
+use crate::answers::{OTHER, THREAD, script, summary};
 use crate::{Desk, program, run};
 
 fn refused(kind: ErrorKind) -> crate::Done {
@@ -160,55 +160,32 @@ fn unknown_job_kind_lists_the_kinds() {
 }
 
 #[test]
-fn repeated_undo_undoes_the_one_before_until_none_is_left() {
-    let row = |id: &str, is_undone: bool| {
+fn undo_without_an_id_is_of_the_compaction_that_the_daemon_names() {
+    let nothing = |why: &str| Err((1, format!("error: {why}\n")));
+    let all_undone = nothing("all compactions of this thread are undone");
+    let never = nothing("this thread was never compacted");
+    let of_base = [("thread_id", json!(OTHER))];
+    let row = |changes: &[(&str, Value)]| {
         let mut row = summary();
-        set(&mut row, "compaction_id", id);
-        set(&mut row, "undone_at", if is_undone { json!(1) } else { Value::Null });
-        row
+        changes.iter().for_each(|(field, value)| set(&mut row, field, value.clone()));
+        json!({ "summary": row })
     };
-    for (undone, expected) in
-        [([false, false], Some("cmp_b")), ([true, false], Some("cmp_a")), ([true, true], None)]
-    {
-        let rows = json!({ "compactions": [row("cmp_b", undone[0]), row("cmp_a", undone[1])] });
-        let desk = Desk::new(script().result::<compaction::CompactionList>(rows));
+    for (undo_next, compactions, expected) in [
+        (json!("cmp_used"), vec![row(&[])], Ok("cmp_used")),
+        (Value::Null, vec![row(&[])], all_undone),
+        (Value::Null, vec![row(&of_base)], never.clone()),
+        (Value::Null, vec![], never),
+    ] {
+        let bill = json!({
+            "thread_id": THREAD, "agent": { "source": "none", "compactions": 0 }, "agent_compactions": [],
+            "compactions": compactions, "undo_next": undo_next,
+        });
+        let desk = Desk::new(script().result::<thread::Bill>(bill));
         let done = desk.run(&["undo", "--thread", THREAD]);
         match expected {
-            Some(id) => {
-                assert_eq!(desk.last_params::<compaction::Undo>().compaction_id, id, "{done:?}");
-            }
-            None => assert_eq!(
-                (done.code, done.stderr.as_str()),
-                (1, "error: all compactions of this thread are undone\n")
-            ),
+            Ok(id) => assert_eq!(desk.last_params::<compaction::Undo>().compaction_id, id),
+            Err(expected) => assert_eq!((done.code, done.stderr), expected),
         }
-    }
-}
-
-#[test]
-fn undo_passes_over_views_that_were_only_printed() {
-    let row = |id: &str, seq: u64| {
-        let mut row = summary();
-        for (field, value) in
-            [("compaction_id", json!(id)), ("seq", json!(seq)), ("undone_at", Value::Null)]
-        {
-            set(&mut row, field, value);
-        }
-        row
-    };
-    let (printed, installed) = (row("cmp_printed", 300), row("cmp_installed", 200));
-    let bill = |in_force_seq: Option<u64>| {
-        json!({
-            "thread_id": THREAD, "agent": { "source": "none", "compactions": 0 }, "agent_compactions": [],
-            "compactions": [{ "summary": installed, "in_force_seq": in_force_seq }, { "summary": printed }],
-        })
-    };
-    for (in_force_seq, expected) in [(Some(201), "cmp_installed"), (None, "cmp_printed")] {
-        let rows = json!({ "compactions": [printed, installed] });
-        let script = script().result::<compaction::CompactionList>(rows);
-        let desk = Desk::new(script.result::<thread::Bill>(bill(in_force_seq)));
-        let done = desk.run(&["undo", "--thread", THREAD]);
-        assert_eq!(desk.last_params::<compaction::Undo>().compaction_id, expected, "{done:?}");
     }
 }
 

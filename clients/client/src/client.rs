@@ -60,7 +60,7 @@ impl Client {
         // The daemon would reject a longer message without its id, so no call would get the answer.
         let (bytes, max) = (params.len(), FRAME_BYTES_MAX - ENVELOPE_BYTES);
         if bytes > max {
-            return Err(ClientError::TooLarge { bytes, max });
+            return Err(ClientError::TooLarge { bytes, max, item: None });
         }
         let method = M::NAME;
         let request = self.connection.request(method, &params);

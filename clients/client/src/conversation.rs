@@ -417,6 +417,16 @@ fn about(error: ClientError, item: Option<&Value>) -> ClientError {
             let hint = format!("it was left out of the conversation: {start}");
             ClientError::Refused(Box::new(error.with_hint(hint)))
         }
+        // Its beginning says little of so large an item.
+        (ClientError::TooLarge { bytes, max, .. }, Some(item)) => {
+            ClientError::TooLarge { bytes, max, item: Some(kind_of(item)) }
+        }
         (error, _) => error,
     }
+}
+
+/// What kind of item it is, by the fields that name it, as in `message user` and `function_call_output call_7`.
+fn kind_of(item: &Value) -> String {
+    let fields = ["type", "role", "name", "call_id"].map(|field| item[field].as_str());
+    fields.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

@@ -45,6 +45,8 @@ pub enum ClientError {
         bytes: usize,
         /// The bound in bytes.
         max: usize,
+        /// The only item of it, in a few words.
+        item: Option<String>,
     },
     /// The connection ended; whether the request was carried out is not known.
     #[error("the connection to the daemon broke: {0}")]
@@ -94,7 +96,10 @@ impl ClientError {
             Self::NoSocket => "set LONGHAUL_SOCKET, or name it with --socket PATH",
             Self::TooOld(_) => "update this program, or start the daemon of its version",
             Self::TooNew(_) => "restart the daemon: longhaul down, then longhaul up",
-            Self::TooLarge { .. } => "name the thread instead of sending its items",
+            Self::TooLarge { item: Some(item), .. } => {
+                return Some(format!("it was left out of the conversation: {item}"));
+            }
+            Self::TooLarge { item: None, .. } => "name the thread instead of sending its items",
             Self::Broken(_) => "longhaul status says whether the daemon is running",
             Self::Unreadable { .. } => "client and daemon are incompatible; update both",
             Self::Timeout { .. } => "longhaul status says what the daemon is doing",

@@ -322,7 +322,12 @@ async fn a_refused_item_takes_no_other_with_it_and_a_long_history_is_saved_in_pa
         let item = json!({ "type": "message", "role": "user", "content": content });
         long.add(vec![item]).await.unwrap();
     }
+    let mut oversized = daemon.large_conversation("oversized");
+    oversized.add(vec![message("b".repeat(17 << 20))]).await.unwrap();
     daemon.start();
+    let refused = oversized.close().await.unwrap_err();
+    assert!(matches!(refused, ClientError::TooLarge { .. }), "{refused:?}");
+    assert!(refused.hint().unwrap().ends_with("conversation: message assistant"), "{refused:?}");
     let refused = refusing.close().await.unwrap_err();
     assert!(matches!(&refused, ClientError::Refused(e) if e.kind() == ErrorKind::LimitExceeded));
     assert!(refused.hint().unwrap().contains(r#""content":"aaaa"#), "{refused:?}");

@@ -2,17 +2,19 @@
 //!
 //! An agent starts one process per session, which forwards calls to the user's daemon and keeps no state.
 //!
-//! - [`link`] finds the daemon, starts it if allowed, and reconnects after restarts;
+//! - [`daemon`] finds the daemon, starts it if allowed, and reconnects after restarts;
 //! - [`bridge`] holds the tools and resources with their descriptions;
 //! - [`memory`], [`threads`] make the calls and format the answers;
+//! - [`progress`] tells the agent that a long call is still at work;
 //! - [`fault`] formats errors.
 //!
 //! Standard output carries only the protocol.
 
 mod bridge;
+mod daemon;
 mod fault;
-mod link;
 mod memory;
+mod progress;
 mod rescue;
 mod threads;
 
@@ -25,7 +27,7 @@ use rmcp::ServiceExt;
 use rmcp::transport::stdio;
 
 use crate::bridge::Bridge;
-use crate::link::Link;
+use crate::daemon::Daemon;
 
 /// Exit code if the program is not used over the protocol.
 const USAGE: u8 = 64;
@@ -60,10 +62,10 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<(), Box<dyn std::error::Error>> {
     let is_off = std::env::var_os("LONGHAUL_AUTOSTART").is_some_and(|value| value == "0");
-    let link = Link::new(args.socket, !args.no_start && !is_off);
+    let daemon = Daemon::new(args.socket, !args.no_start && !is_off);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let server = Bridge::new(link).serve(stdio()).await?;
+        let server = Bridge::new(daemon).serve(stdio()).await?;
         server.waiting().await?;
         Ok(())
     })

@@ -4,8 +4,8 @@ use longhaul_protocol::memory;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::daemon::Daemon;
 use crate::fault::Fault;
-use crate::link::Link;
 
 /// Tokens of a search's answer.
 const SEARCH_TOKENS: u64 = 2_500;
@@ -37,14 +37,14 @@ pub(crate) struct NoteArgs {
     text: String,
 }
 
-pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Fault> {
+pub(crate) async fn search(daemon: &Daemon, args: SearchArgs) -> Result<String, Fault> {
     let params = memory::SearchParams {
         query: args.query,
         cwd: args.cwd.or_else(here),
         limit: args.limit,
         max_tokens: Some(SEARCH_TOKENS),
     };
-    let hits = link.call::<memory::Search>(params).await?.hits;
+    let hits = daemon.call::<memory::Search>(params).await?.hits;
     if hits.is_empty() {
         return Ok("Nothing in memory matches. thread_search searches the transcripts.".into());
     }
@@ -57,17 +57,17 @@ fn hit(hit: &memory::Hit) -> String {
     format!("{path}:{line_start}-{line_end}{thread}\n{}", text.trim_end())
 }
 
-pub(crate) async fn read(link: &Link, args: ReadArgs) -> Result<String, Fault> {
+pub(crate) async fn read(daemon: &Daemon, args: ReadArgs) -> Result<String, Fault> {
     let ReadArgs { path, line, max_lines } = args;
     let params = memory::ReadParams { path, line, max_lines, max_tokens: None };
-    Ok(link.call::<memory::Read>(params).await?.text.0)
+    Ok(daemon.call::<memory::Read>(params).await?.text.0)
 }
 
-pub(crate) async fn note(link: &Link, args: NoteArgs) -> Result<String, Fault> {
+pub(crate) async fn note(daemon: &Daemon, args: NoteArgs) -> Result<String, Fault> {
     // For the project the agent works in.
     let origin = Some(memory::Origin::Agent);
     let params = memory::AddNoteParams { text: args.text, cwd: here(), origin };
-    let note = link.call_once::<memory::AddNote>(params).await?;
+    let note = daemon.call_once::<memory::AddNote>(params).await?;
     let scope = note.project.map_or_else(String::new, |project| format!(" for {project}"));
     let wait =
         if note.pending { " The user can confirm it: `longhaul memory review`." } else { "" };
@@ -75,13 +75,13 @@ pub(crate) async fn note(link: &Link, args: NoteArgs) -> Result<String, Fault> {
 }
 
 /// The memory summary for the start of a session.
-pub(crate) async fn summary(link: &Link) -> Result<String, Fault> {
+pub(crate) async fn summary(daemon: &Daemon) -> Result<String, Fault> {
     let params = memory::SummaryParams {
         cwd: here(),
         max_tokens: Some(SUMMARY_TOKENS),
         ..Default::default()
     };
-    let text = link.call::<memory::Summary>(params).await?.text.0;
+    let text = daemon.call::<memory::Summary>(params).await?.text.0;
     Ok(match text.trim() {
         "" => "Memory has nothing about this project yet.".to_owned(),
         _ => text,

@@ -4,8 +4,8 @@ use longhaul_protocol::thread::{BlockedCause, ThreadList, ThreadListParams, Thre
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::daemon::Daemon;
 use crate::fault::Fault;
-use crate::link::Link;
 use crate::threads::{self, ContinueArgs};
 
 /// Maximum number of blocked threads to list.
@@ -21,17 +21,17 @@ pub(crate) struct RescueArgs {
 }
 
 /// Continues the blocked thread, or lists those to choose from.
-pub(crate) async fn rescue(link: &Link, args: RescueArgs) -> Result<String, Fault> {
+pub(crate) async fn rescue(daemon: &Daemon, args: RescueArgs) -> Result<String, Fault> {
     let params =
         ThreadListParams { blocked: Some(true), limit: Some(LISTED), ..Default::default() };
-    let mut blocked = link.call::<ThreadList>(params).await?.threads;
+    let mut blocked = daemon.call::<ThreadList>(params).await?.threads;
     if let Some(named) = &args.thread_id {
         blocked.retain(|thread| thread.thread_id.starts_with(named));
     }
     match (blocked.as_slice(), args.thread_id) {
         ([thread], _) => {
             let thread_id = Some(thread.thread_id.clone());
-            threads::hand_over(link, ContinueArgs { thread_id, to: args.to }).await
+            threads::hand_over(daemon, ContinueArgs { thread_id, to: args.to }).await
         }
         ([], Some(named)) => Err(Fault::new(
             "thread_not_found",

@@ -12,8 +12,8 @@ use longhaul_protocol::{checkpoint, context};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::daemon::Daemon;
 use crate::fault::Fault;
-use crate::link::Link;
 use crate::memory::here;
 
 /// Tokens of a search's answer.
@@ -27,6 +27,8 @@ const EXPAND_BYTES: u64 = 24 * 1024;
 /// Interval and number of attempts to find a thread of this folder.
 const NEWEST_ATTEMPT_MS: u64 = 200;
 const NEWEST_ATTEMPTS: u32 = 5;
+/// Threads to inspect for the newest that someone worked in.
+const NEWEST_INSPECTED: u32 = 20;
 /// Milliseconds to wait for the newest lines of a transcript.
 const SYNC_MS: u64 = 1_000;
 
@@ -108,20 +110,20 @@ macro_rules! thread_args {
 
 thread_args!(ViewArgs ApplyArgs ExpandArgs ContinueArgs UsageArgs);
 
-pub(crate) async fn view(link: &Link, args: ViewArgs) -> Result<String, Fault> {
+pub(crate) async fn view(daemon: &Daemon, args: ViewArgs) -> Result<String, Fault> {
     let params = checkpoint::ViewParams {
-        thread_id: thread(link, args.thread_id).await?,
+        thread_id: thread(daemon, args.thread_id).await?,
         max_tokens: args.max_tokens.or(Some(VIEW_TOKENS)),
         ..Default::default()
     };
-    Ok(link.call::<checkpoint::View>(params).await?.text.0)
+    Ok(daemon.call::<checkpoint::View>(params).await?.text.0)
 }
 
 /// Starts a new thread of an agent with a briefing of another, and returns the command that resumes it.
-pub(crate) async fn hand_over(link: &Link, args: ContinueArgs) -> Result<String, Fault> {
-    let thread_id = thread(link, args.thread_id).await?;
+pub(crate) async fn hand_over(daemon: &Daemon, args: ContinueArgs) -> Result<String, Fault> {
+    let thread_id = thread(daemon, args.thread_id).await?;
     let params = ContinueParams { thread_id, to: args.to, ..Default::default() };
-    let continued = link.call_once::<Continue>(params).await?;
+    let continued = daemon.call_once::<Continue>(params).await?;
     let tokens = continued.compaction.tokens;
     let checked = continued.checked.as_ref().map(checked).unwrap_or_default();
     Ok(format!(
@@ -150,7 +152,7 @@ fn checked(tree: &CheckedTree) -> String {
 }
 
 /// Records updates in order; the first rejected one ends the call.
-pub(crate) async fn apply(link: &Link, args: ApplyArgs) -> Result<String, Fault> {
+pub(crate) async fn apply(daemon: &Daemon, args: ApplyArgs) -> Result<String, Fault> {
     let unread = |wrong: String| {
         Fault::new(
             "invalid_params",
@@ -159,13 +161,13 @@ pub(crate) async fn apply(link: &Link, args: ApplyArgs) -> Result<String, Fault>
         )
     };
     let updates = checkpoint::Update::read_all(args.updates).map_err(unread)?;
-    let thread_id = thread(link, args.thread_id).await?;
+    let thread_id = thread(daemon, args.thread_id).await?;
     let count = updates.len();
     for (at, update) in updates.into_iter().enumerate() {
         let name = format!("update {} of {count} ({})", at + 1, update.label());
         let params =
             checkpoint::ApplyParams { thread_id: thread_id.clone(), update, expected_seq: None };
-        let result = link.call_once::<checkpoint::Apply>(params).await?;
+        let result = daemon.call_once::<checkpoint::Apply>(params).await?;
         if !result.accepted {
             let why = result.reason.unwrap_or_default();
             let hint = result.hint.unwrap_or_default();
@@ -179,10 +181,10 @@ pub(crate) async fn apply(link: &Link, args: ApplyArgs) -> Result<String, Fault>
     Ok(format!("Recorded {count} updates in the checkpoint of thread {thread_id}."))
 }
 
-pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault> {
-    let thread_id = thread(link, args.thread_id).await?;
+pub(crate) async fn usage(daemon: &Daemon, args: UsageArgs) -> Result<String, Fault> {
+    let thread_id = thread(daemon, args.thread_id).await?;
     let params = context::UsageParams { thread_id: Some(thread_id.clone()), ..Default::default() };
-    let usage = link.call::<context::Usage>(params).await?;
+    let usage = daemon.call::<context::Usage>(params).await?;
     let (used, window) = (usage.tokens.used, usage.window);
     let trigger = match window.trigger {
         Some(trigger) => {
@@ -207,17 +209,17 @@ pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault>
     ))
 }
 
-pub(crate) async fn expand(link: &Link, args: ExpandArgs) -> Result<String, Fault> {
+pub(crate) async fn expand(daemon: &Daemon, args: ExpandArgs) -> Result<String, Fault> {
     let params = ExpandParams {
         thread_id: match args.thread_id {
             Some(named) => Some(named),
-            None => last_here(link).await?,
+            None => last_here(daemon).await?,
         },
         handle: args.handle,
         cursor: args.cursor,
         max_bytes: Some(EXPAND_BYTES),
     };
-    let page = link.call::<Expand>(params).await?;
+    let page = daemon.call::<Expand>(params).await?;
     let mut text: String =
         page.items.iter().map(|item| printable::json(item.get()).into_owned() + "\n").collect();
     if let Some(cursor) = page.next_cursor {
@@ -226,7 +228,7 @@ pub(crate) async fn expand(link: &Link, args: ExpandArgs) -> Result<String, Faul
     Ok(text)
 }
 
-pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Fault> {
+pub(crate) async fn search(daemon: &Daemon, args: SearchArgs) -> Result<String, Fault> {
     let params = SearchParams {
         query: args.query,
         cwd: args.cwd,
@@ -234,7 +236,7 @@ pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Faul
         max_tokens: Some(SEARCH_TOKENS),
         ..Default::default()
     };
-    let found = link.call::<Search>(params).await?;
+    let found = daemon.call::<Search>(params).await?;
     if found.hits.is_empty() {
         return Ok("Nothing found. Try fewer words.".to_owned());
     }
@@ -254,10 +256,10 @@ fn hit(hit: &SearchHit) -> String {
 }
 
 /// The named thread, else the newest of this folder, synced to its end within a short time.
-async fn thread(link: &Link, named: Option<String>) -> Result<String, Fault> {
+async fn thread(daemon: &Daemon, named: Option<String>) -> Result<String, Fault> {
     let thread_id = match named {
         Some(named) => named,
-        None => newest(link).await?,
+        None => newest(daemon).await?,
     };
     let sync = SyncParams {
         thread_id: Some(thread_id.clone()),
@@ -265,16 +267,16 @@ async fn thread(link: &Link, named: Option<String>) -> Result<String, Fault> {
         ..Default::default()
     };
     // A stale answer is better than none; the next call reports a thread that does not exist.
-    drop(link.call::<Sync>(sync).await);
+    drop(daemon.call::<Sync>(sync).await);
     Ok(thread_id)
 }
 
 /// The newest thread of this folder. Retries, since a daemon that just started may not have read it yet.
-async fn newest(link: &Link) -> Result<String, Fault> {
+async fn newest(daemon: &Daemon) -> Result<String, Fault> {
     let mut attempts = tokio::time::interval(Duration::from_millis(NEWEST_ATTEMPT_MS));
     for _ in 0..NEWEST_ATTEMPTS {
         attempts.tick().await;
-        if let Some(thread_id) = last_here(link).await? {
+        if let Some(thread_id) = last_here(daemon).await? {
             return Ok(thread_id);
         }
     }
@@ -286,9 +288,10 @@ async fn newest(link: &Link) -> Result<String, Fault> {
     ))
 }
 
-/// The last updated thread of this folder, if any.
-async fn last_here(link: &Link) -> Result<Option<String>, Fault> {
-    let params = ThreadListParams { cwd: here(), limit: Some(1), ..Default::default() };
-    let threads = link.call::<ThreadList>(params).await?.threads;
-    Ok(threads.into_iter().next().map(|thread| thread.thread_id))
+/// The last updated thread of this folder, if any: not a continuation that nobody has resumed.
+async fn last_here(daemon: &Daemon) -> Result<Option<String>, Fault> {
+    let limit = Some(NEWEST_INSPECTED);
+    let params = ThreadListParams { cwd: here(), limit, ..Default::default() };
+    let mut threads = daemon.call::<ThreadList>(params).await?.threads.into_iter();
+    Ok(threads.find(|thread| !thread.unresumed).map(|thread| thread.thread_id))
 }

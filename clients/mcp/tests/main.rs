@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, text_at};
@@ -56,13 +56,16 @@ impl Agent {
         self.stdin.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
+    fn hear(&self) -> Value {
+        serde_json::from_str(&self.lines.recv_timeout(ANSWER_TIMEOUT).unwrap()).unwrap()
+    }
+
     fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next_id += 1;
         let id = self.next_id;
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         loop {
-            let line = self.lines.recv_timeout(ANSWER_TIMEOUT).unwrap();
-            let answer: Value = serde_json::from_str(&line).unwrap();
+            let answer = self.hear();
             if answer.get("id") == Some(&json!(id)) {
                 return answer;
             }
@@ -188,6 +191,47 @@ fn thread_continue_returns_the_command_for_the_user() {
     assert!(!failed && text.contains("codex resume") && text.contains("Working tree: "), "{text}");
     let requests = calls::<thread::Continue>(&server);
     assert_eq!(requests, [continued("mine", Some("claude"))]);
+}
+
+#[test]
+fn a_hand_over_reports_progress_to_an_agent_that_asks_for_it() {
+    let (finish, finished) = mpsc::sync_channel(1);
+    let finished = Mutex::new(finished);
+    let slow = examples().on::<thread::Continue>(move |_| {
+        finished.lock().unwrap().recv_timeout(ANSWER_TIMEOUT).unwrap();
+        Reply::Close
+    });
+    let (_folder, server) = desk(slow);
+    let mut agent = Agent::start(server.path());
+    for meta in [json!({ "progressToken": "p1" }), json!({})] {
+        let arguments = json!({ "thread_id": "t" });
+        let params = json!({ "name": "thread_continue", "arguments": arguments, "_meta": meta });
+        agent.say(&json!({ "jsonrpc": "2.0", "id": 90, "method": "tools/call", "params": params }));
+        if meta.get("progressToken").is_some() {
+            let progress = agent.hear();
+            assert_eq!(text_at(&progress, "params.progressToken"), "p1", "{progress}");
+            assert!(text_at(&progress, "params.message").contains("briefing"), "{progress}");
+        }
+        finish.send(()).unwrap();
+        let answer = agent.hear();
+        assert_eq!(answer.get("id"), Some(&json!(90)), "{answer}");
+    }
+}
+
+#[test]
+fn the_newest_thread_is_one_that_someone_worked_in() {
+    let thread = |id: &str, is_unresumed: bool| {
+        json!({
+            "thread_id": id, "source": "codex", "path": "/r.jsonl", "cwd": "/work", "title": null,
+            "created_at": 0, "updated_at": 1, "items": 1, "tokens": 1, "compactions": 0, "lines": 1, "bytes": 1,
+            "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "interactive",
+            "unresumed": is_unresumed,
+        })
+    };
+    let list = json!({ "threads": [thread("new", true), thread("old", false)] });
+    let (_folder, server) = desk(examples().result::<thread::ThreadList>(list));
+    Agent::start(server.path()).tool("checkpoint_view", json!({}), None);
+    assert_eq!(calls::<checkpoint::View>(&server)[0].thread_id, "old");
 }
 
 /// Examples in which these threads are blocked.

@@ -144,6 +144,42 @@ local function check_limits(folder)
   stop()
 end
 
+--- An undo is of the compaction that the daemon names, of the newest thread that someone worked in.
+local function check_undo(folder)
+  client.options.socket = folder .. '/undo.sock'
+  local asked = {}
+  local compaction = function(id)
+    return { summary = { compaction_id = id, created_at = 1, tokens = { before = 9, after = 1 } } }
+  end
+  local answers = {
+    ['thread/list'] = { threads = { { thread_id = 'new', unresumed = true }, { thread_id = 'old', unresumed = false } } },
+    ['thread/bill'] = { compactions = { compaction('used'), compaction('printed') }, undo_next = 'used' },
+    ['compaction/undo'] = { history = {}, reach = 'thread' },
+  }
+  local stop = play(client.options.socket, function(request)
+    asked[request.method] = request.params
+    local answer = hello()
+    answer.result.methods = { 'thread/bill' }
+    return answers[request.method] and { result = answers[request.method] } or answer
+  end)
+  local confirm, notify, said = vim.fn.confirm, vim.notify, nil
+  vim.fn.confirm = function()
+    return 1
+  end
+  vim.notify = function(text)
+    said = text
+  end
+  vim.cmd('Longhaul undo')
+  support.wait_for('the answer', function()
+    return said
+  end)
+  vim.fn.confirm, vim.notify = confirm, notify
+  assert(said:find('undone', 1, true), said)
+  assert(asked['thread/bill'].thread_id == 'old', vim.inspect(asked))
+  assert(asked['compaction/undo'].compaction_id == 'used', vim.inspect(asked))
+  stop()
+end
+
 return function()
   local folder = vim.fn.tempname()
   vim.fn.mkdir(folder, 'p', 448)
@@ -151,5 +187,6 @@ return function()
   check_versions(folder)
   check_full_queue(folder)
   check_limits(folder)
+  check_undo(folder)
   client.options.socket = nil
 end

@@ -302,11 +302,21 @@ function batch(unsaved: AppendItem[], itemsMax: number): AppendItem[] {
   return unsaved.slice(0, end < 0 ? unsaved.length : end);
 }
 
-/** The refusal, with the beginning of the item: the caller may have added it long before. */
+/** The refusal, with the beginning of the item or what kind it is: the caller may have added it long before. */
 function about(error: LonghaulError, { item }: AppendItem): LonghaulError {
-  if (!error.wire?.data || !item) return error;
-  const hint = `it was left out of the conversation: ${JSON.stringify(item).slice(0, REFUSED_CHARS)}`;
+  if (!item) return error;
+  const left = "it was left out of the conversation: ";
+  // Its beginning says little of so large an item.
+  if (error.failure === "too_large") return new LonghaulError(error.failure, error.message, { hint: left + kindOf(item) });
+  if (!error.wire?.data) return error;
+  const hint = left + JSON.stringify(item).slice(0, REFUSED_CHARS);
   return new LonghaulError(error.failure, error.message, { wire: { ...error.wire, data: { ...error.wire.data, hint } } });
+}
+
+/** What kind of item it is, by the fields that name it, as in `message user` and `function_call_output call_7`. */
+function kindOf(item: unknown): string {
+  const fields = item as Record<string, unknown>;
+  return ["type", "role", "name", "call_id"].flatMap((field) => fields[field] ?? []).join(" ");
 }
 
 /** The whole history in a form that providers accept: a call without an output gets one that says so. */

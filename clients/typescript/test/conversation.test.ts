@@ -149,8 +149,9 @@ test("a refused item takes no other with it, and a long history is saved in part
   const daemon = new Daemon();
   const options = { name: "test", version: "1", socket: daemon.socket, cwd: daemon.home, patienceMs: 60_000, model: { name: "m", window: 1e8 } };
   const conversation = (key: string) => new Conversation({ ...options, key });
-  const [refusing, long] = [conversation("refusing"), conversation("long")];
+  const [refusing, long, oversized] = [conversation("refusing"), conversation("long"), conversation("oversized")];
   try {
+    await oversized.add(message("b".repeat(17 << 20)));
     await refusing.add(message("First."));
     await refusing.add(message("Same."), message("a".repeat(5 << 20)), message("Same."));
     for (let at = 0; at < 9; at += 1) {
@@ -159,6 +160,10 @@ test("a refused item takes no other with it, and a long history is saved in part
     }
     daemon.start();
     await (await daemon.client()).close();
+    await assert.rejects(oversized.close(), {
+      failure: "too_large",
+      hint: "it was left out of the conversation: message assistant",
+    });
     await assert.rejects(refusing.close(), (error: LonghaulError) => {
       assert.equal(error.kind, "limit_exceeded");
       assert.match(error.hint!, /"text":"aaaa/);

@@ -13,11 +13,14 @@ import type { Daemon } from "./daemon";
 import { showErrors } from "./daemon";
 import { itemsAsText } from "./item";
 import type { Selected } from "./thread";
+import { compactionToUndo } from "./undo";
 import type { Texts } from "./views";
 import { ago, blockedWords, checkedWords, coldCache, nameOf, tokens, undoneWords } from "./words";
 
 /** Maximum hits of a search. */
 const HITS = 40;
+
+const NO_COMPACTION = "this thread has no compaction of ours yet: run Longhaul: Compact the Thread";
 
 interface Row extends vscode.QuickPickItem {
   open: () => Promise<void>;
@@ -98,7 +101,7 @@ export class Commands {
       "Show What Was Dropped",
       "Undo",
     );
-    if (choice === "Undo") await this.#undo(client, thread);
+    if (choice === "Undo") await this.#undo(client, thread, result.compaction_id);
     else if (choice) await this.#dropped(client, thread);
   }
 
@@ -176,7 +179,7 @@ export class Commands {
   async #lastCompaction(client: Client, thread: ThreadSummary): Promise<CompactionSummary> {
     const { compactions } = await client.call("compaction/list", { thread_id: thread.thread_id, limit: 20 });
     const last = compactions.find((row) => !row.undone_at);
-    if (!last) throw new Error("this thread has no compaction of ours yet: run Longhaul: Compact the Thread");
+    if (!last) throw new Error(NO_COMPACTION);
     return last;
   }
 
@@ -218,8 +221,12 @@ export class Commands {
     await this.texts.show(handle, itemsAsText(items) + more, "plaintext");
   }
 
-  async #undo(client: Client, thread: ThreadSummary): Promise<void> {
-    const last = await this.#lastCompaction(client, thread);
+  /** Undoes the compaction that was just `made`, else the one that the daemon names. */
+  async #undo(client: Client, thread: ThreadSummary, made?: string): Promise<void> {
+    needs(client, "thread/bill");
+    const bill = await client.call("thread/bill", { thread_id: thread.thread_id });
+    const last = compactionToUndo(bill, made);
+    if (!last) throw new Error(NO_COMPACTION);
     const question = `Undo the compaction of ${ago(last.created_at, Date.now())} (${tokens(last.tokens.before)} tokens)?`;
     const choice = await vscode.window.showWarningMessage(question, { modal: true }, "Undo");
     if (choice !== "Undo") return;

@@ -13,15 +13,24 @@ export interface Selected {
   isElsewhere: boolean;
 }
 
+/** Threads to look at for the newest that someone worked in. */
+const LOOKED_AT = 20;
+
 /** The followed thread, else the newest of the folders, else the newest of all. */
 export async function selected(client: Pick<Client, "call">, open: string[], followed?: string): Promise<Selected | undefined> {
   if (followed) return { thread: (await client.call("thread/get", { thread_id: followed })).thread, isElsewhere: false };
   for (const cwd of open.flatMap((folder) => withinProject(folder))) {
-    const [thread] = (await client.call("thread/list", { cwd, limit: 1 })).threads;
+    const thread = await newest(client, { cwd });
     if (thread) return { thread, isElsewhere: false };
   }
-  const [thread] = (await client.call("thread/list", { limit: 1 })).threads;
+  const thread = await newest(client, {});
   return thread && { thread, isElsewhere: true };
+}
+
+/** Not a continuation that nobody has resumed: it is newer than the thread it continues but has nothing of its own. */
+async function newest(client: Pick<Client, "call">, of: { cwd?: string }): Promise<ThreadSummary | undefined> {
+  const { threads } = await client.call("thread/list", { ...of, limit: LOOKED_AT });
+  return threads.find((thread) => !thread.unresumed);
 }
 
 /**

@@ -34,6 +34,12 @@ test("a project is looked up to its repository, and a thread of another one is m
     assert.deepEqual(await selected(two, [notes]), { thread: { thread_id: "of /other", cwd: "/other" }, isElsewhere: true });
     assert.equal((await selected(two, [notes], "of /other"))?.isElsewhere, false, "the person chose it");
     assert.equal(await selected(daemon(), [source]), undefined);
+
+    const unresumed = { thread_id: "new", cwd: app, unresumed: true };
+    const worked = { thread_id: "old", cwd: app };
+    const call = async () => ({ threads: [unresumed, worked] });
+    const both = { call } as unknown as Pick<Client, "call">;
+    assert.deepEqual(await selected(both, [app]), { thread: worked, isElsewhere: false }, "the one that someone worked in");
   } finally {
     fs.rmSync(home, { recursive: true, force: true });
   }

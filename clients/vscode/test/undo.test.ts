@@ -1,9 +1,10 @@
-// The message after an undo.
+// Which compaction an undo is of, and the message after it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { CompactionUndoResult } from "@longhaul/client";
+import type { CompactionUndoResult, ThreadBillResult } from "@longhaul/client";
+import { compactionToUndo } from "../src/undo";
 import { undoneWords } from "../src/words";
 
 const undone = { compaction_id: "cmp_1", history: [{}, {}], thread_id: "t1", seq: 747 } as unknown as CompactionUndoResult;
@@ -24,4 +25,12 @@ test("for an agent with its own history, the message says what to type in its se
 test("a thread of ours has its history back, without a command", () => {
   const result = undoneWords({ ...undone, reach: "thread", restored_seq: 750 });
   assert.deepEqual(result, { words: "Undone: the old history of 2 items is in use again since #750." });
+});
+
+test("an undo is of the compaction that the daemon names, not of a newer view that was only printed", () => {
+  const compactions = ["cmp_used", "cmp_printed"].map((compaction_id) => ({ summary: { compaction_id } }));
+  const bill = { compactions, undo_next: "cmp_used" } as unknown as ThreadBillResult;
+  assert.equal(compactionToUndo(bill)?.compaction_id, "cmp_used");
+  assert.equal(compactionToUndo(bill, "cmp_printed")?.compaction_id, "cmp_printed", "it was just made");
+  assert.equal(compactionToUndo({ ...bill, undo_next: undefined }), undefined, "all are undone");
 });

@@ -1,5 +1,5 @@
 //! The sockets: one owner, one user, one line per message. The person's and the agents' sockets differ only in the
-//! [`Caller`](crate::link::Caller).
+//! [`Caller`](crate::peer::Caller).
 //!
 //! # Theory of operation
 //! [`bind`] takes the path (or the socket systemd hands over), [`accept`] admits this user's clients, `connection`
@@ -17,7 +17,7 @@ use jsonrpsee::Methods;
 use longhaul_protocol::limit;
 
 use crate::clock::Clock;
-use crate::link::Counters;
+use crate::peer::Counters;
 
 pub mod accept;
 mod batch;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use longhaul_protocol::compaction::Strategy;
 use longhaul_protocol::daemon::CompactionsStatus;
 use longhaul_protocol::thread::{
-    AgentCost, Bill, BillParams, BlockedCause, Continue, ContinueParams, CostSource, ThreadList,
-    ThreadListParams,
+    AgentCost, AgentUse, Bill, BillParams, BlockedCause, Continue, ContinueParams, CostSource,
+    ThreadList, ThreadListParams,
 };
 use longhaul_protocol::{ErrorKind, Retry};
 use rustix::fs::{FlockOperation, flock};
@@ -59,6 +59,7 @@ async fn the_new_transcript_holds_the_view_and_the_request_and_the_old_one_is_un
     assert_eq!(continued.command, ["codex", "resume", id]);
     let thread = client.thread(id).await;
     assert_eq!((thread.continues.as_deref(), thread.lines), (Some(THREAD), 2), "{thread:?}");
+    assert!(thread.unresumed && !client.thread(THREAD).await.unresumed, "{thread:?}");
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = lines.iter().map(|line| text_at(line, "type")).collect();
@@ -98,6 +99,10 @@ async fn the_bill_of_a_continuation_names_its_first_compaction() {
         assert_eq!((&cost.summary.compaction_id, cost.summary.cost.requests), (&id, 0));
         assert_eq!(cost.in_force_seq.is_some(), is_taken, "{thread_id}: {cost:?}");
         assert_eq!(cost.after.is_some(), is_taken, "{thread_id}");
+        let expected = if is_taken { AgentUse::View } else { AgentUse::NotAtAll };
+        assert_eq!(cost.agent_use, expected, "{thread_id}");
+        // An undo is of the thread that was compacted, not of the one that continues it.
+        assert_eq!(bill.undo_next.is_some(), !is_taken, "{thread_id}");
         // The agent recorded nothing, and nothing is invented.
         assert_eq!(bill.agent, AgentCost::default());
     }

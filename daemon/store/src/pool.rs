@@ -126,7 +126,7 @@ impl Pools {
             .map_err(|error| StoreError::classify(path, error))?;
         let reader = pool(READERS).connect_lazy_with(settings(path).read_only(true));
         let keeping = options.create_if_missing(false).busy_timeout(Duration::ZERO);
-        log.keep(keeping, path, &writer);
+        log.start(keeping, path, &writer);
         Ok(Self {
             path: path.to_owned(),
             erased: Erased::default(),

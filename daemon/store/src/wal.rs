@@ -55,7 +55,7 @@ struct WriteSignal {
 
 impl Log {
     /// Starts the task, which ends when `pool` is closed.
-    pub(crate) fn keep(&self, options: SqliteConnectOptions, path: &Path, pool: &SqlitePool) {
+    pub(crate) fn start(&self, options: SqliteConnectOptions, path: &Path, pool: &SqlitePool) {
         let (written, closed, path) = (Arc::clone(&self.0), pool.close_event(), path.to_owned());
         tokio::spawn(async move {
             let mut closed = std::pin::pin!(closed);

@@ -137,7 +137,8 @@ pub struct FactUpdate {
 pub struct Dependency {
     /// A file path or another artifact of the checkpoint.
     pub uri: String,
-    /// Its hash when the fact was learned, as the checkpoint showed it.
+    /// SHA-256 of the content that the fact was learned from, 64 hex digits. An update may give the first 7 or more, as
+    /// `checkpoint/get` has them under the file; they are compared, and the daemon records its own.
     pub hash: Option<String>,
 }
 
@@ -151,7 +152,7 @@ pub struct Evidence {
     /// A message id, a file path, a tool call id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Its hash, as the checkpoint showed it.
+    /// Of a file: the hash of what was read, as in a dependency.
     pub hash: Option<String>,
 }
 

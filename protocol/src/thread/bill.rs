@@ -35,6 +35,9 @@ pub struct BillResult {
     pub agent: AgentCost,
     /// Compactions the agent made by itself, at most 48, oldest first.
     pub agent_compactions: Vec<AgentCompaction>,
+    /// Id of the compaction of this thread that an undo means if none is named: of those that are not undone, the newest
+    /// that the agent used, else the newest. Absent if none is left.
+    pub undo_next: Option<String>,
     /// Cost of resuming now; absent for a thread without a provider.
     pub resume: Option<ResumePrice>,
 }
@@ -52,6 +55,25 @@ pub struct CompactionCost {
     pub in_force_seq: Option<u64>,
     /// The work since; absent if it was only shown.
     pub after: Option<WorkAfter>,
+    /// How the agent used it.
+    #[serde(default)]
+    pub agent_use: AgentUse,
+}
+
+/// How an agent used a compaction of ours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentUse {
+    /// Its history begins with our view.
+    View,
+    /// It compacted by itself after ours; our record has the history before.
+    ByItself,
+    /// It did not use the compaction, which was only shown.
+    NotAtAll,
+    /// An older daemon does not say.
+    #[default]
+    #[serde(other)]
+    Unknown,
 }
 
 /// The work after a compaction, until the next one.

@@ -126,7 +126,7 @@ const SERVER: &[Floor] = &[
         "systemd",
         "work_folder",
     ],
-    &["link", "model", "new_file", "project_instructions", "thread_names"],
+    &["model", "new_file", "peer", "project_instructions", "thread_names"],
     &["config"],
     &["repository", "telemetry"],
     &["events", "jobs", "message_history", "recorder"],

@@ -2,10 +2,8 @@
 
 use clap::Args;
 use longhaul_client::Client;
-use longhaul_protocol::compaction::{
-    CompactionList, CompactionListParams, Undo, UndoParams, UndoReach, UndoResult,
-};
-use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use longhaul_protocol::compaction::{Undo, UndoParams, UndoReach, UndoResult};
+use longhaul_protocol::thread::{AgentUse, Bill, BillParams, CompactionCost};
 
 use crate::failure::{Failure, REFUSED};
 use crate::progress::while_waiting;
@@ -14,10 +12,10 @@ use crate::session::{Page, Session};
 use crate::style::{Style, counted, tokens};
 
 mod codex;
-mod reach;
+mod instructions;
 
 use codex::CodexSession;
-use reach::AgentUse;
+use instructions::instructions;
 
 /// Undo a compaction and restore the old history
 ///
@@ -52,7 +50,7 @@ pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure
     };
     let call = client.call::<Undo>(UndoParams { compaction_id });
     let undone = while_waiting("reading the old history", call).await?;
-    let taken = reach::taken(&client, &undone).await;
+    let taken = agent_use(&client, &undone).await;
     let codex = in_codex(&client, &undone, taken);
     let (session_of_codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
         Some(Ok(session)) => (Some(session), None),
@@ -63,24 +61,28 @@ pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure
     session.print(&UndoPage { undone, taken, in_codex, not_in_codex, session_of_codex })
 }
 
-/// The thread's last compaction that is not undone, so that repeating undoes the one before. One that was used comes
-/// before those that were only printed.
+/// The compaction that the daemon would undo next, so that repeating undoes the one before.
 async fn last(thread: Option<&str>, client: &Client, session: &Session) -> Result<String, Failure> {
     let thread = select::thread_to_change(client, thread, "longhaul undo --thread THREAD").await?;
     select::catch_up(client, &thread, session).await;
-    let params = CompactionListParams {
-        thread_id: Some(thread.thread_id.clone()),
-        limit: Some(PAGE_ROWS_MAX),
-        cursor: None,
+    let bill = client.call::<Bill>(BillParams { thread_id: thread.thread_id }).await?;
+    let is_own = |cost: &CompactionCost| cost.summary.thread_id.as_ref() == Some(&bill.thread_id);
+    let nothing = match bill.compactions.iter().any(is_own) {
+        false => "this thread was never compacted",
+        true => "all compactions of this thread are undone",
     };
-    let made = client.call::<CompactionList>(params).await?.compactions;
-    let nothing = match made.is_empty() {
-        true => "this thread was never compacted",
-        false => "all compactions of this thread are undone",
+    bill.undo_next.ok_or_else(|| Failure::new(REFUSED, nothing))
+}
+
+/// How the agent used the compaction; `None` if unknown.
+async fn agent_use(client: &Client, undone: &UndoResult) -> Option<AgentUse> {
+    let (UndoReach::NotAgent, Some(thread_id)) = (undone.reach, &undone.thread_id) else {
+        return None;
     };
-    let left = made.into_iter().filter(|made| made.undone_at.is_none()).collect();
-    let last = reach::newest_used(client, thread.thread_id, left).await;
-    last.map(|made| made.compaction_id).ok_or_else(|| Failure::new(REFUSED, nothing))
+    let bill = client.call::<Bill>(BillParams { thread_id: thread_id.clone() }).await.ok()?;
+    let mut costs = bill.compactions.into_iter();
+    let cost = costs.find(|cost| cost.summary.compaction_id == undone.compaction_id)?;
+    Some(cost.agent_use).filter(|taken| *taken != AgentUse::Unknown)
 }
 
 /// Undoes it in Codex, or says why that is impossible; `None` if the thread is not Codex's.
@@ -112,7 +114,7 @@ struct UndoPage {
 
 impl UndoPage {
     fn instructions(&self) -> String {
-        reach::instructions(&self.undone, self.taken)
+        instructions(&self.undone, self.taken)
     }
 }
 
@@ -176,7 +178,7 @@ mod tests {
             thread_id: Some("0199a213-0000-7000-8000-000000000002".into()),
             seq: Some(747),
         };
-        let of = |undone: &UndoResult, taken| reach::instructions(undone, taken);
+        let of = |undone: &UndoResult, taken| instructions(undone, taken);
         let command = "longhaul continue 0199a213-0000-7000-8000-000000000002 --as-of 747";
         let text = of(&undone, Some(AgentUse::View));
         assert!(

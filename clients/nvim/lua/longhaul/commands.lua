@@ -144,18 +144,8 @@ function commands.checkpoint()
   end)
 end
 
---- The newest compaction of the selected thread that is not undone.
-local function last_compaction(select, done)
-  with(select, function(active)
-    ask('compaction/list', { thread_id = active.thread_id, limit = 20 }, function(result)
-      for _, row in ipairs(result.compactions) do
-        if not row.undone_at then
-          return done(row)
-        end
-      end
-      say('this thread has no compaction of ours yet: :Longhaul compact')
-    end)
-  end)
+local function say_no_compaction()
+  say('this thread has no compaction of ours yet: :Longhaul compact')
 end
 
 --- Excerpts of the active thread's items, by line: one page, so only part of a long list.
@@ -194,27 +184,47 @@ local function show_dropped(receipt, beginnings)
 end
 
 function commands.dropped()
-  last_compaction(thread.active, function(row)
-    ask('compaction/get', { compaction_id = row.compaction_id }, function(result)
-      with_beginnings(function(beginnings)
-        show_dropped(result.receipt, beginnings)
-      end)
+  with_thread(function(active)
+    ask('compaction/list', { thread_id = active.thread_id, limit = 20 }, function(result)
+      for _, row in ipairs(result.compactions) do
+        if not row.undone_at then
+          return ask('compaction/get', { compaction_id = row.compaction_id }, function(compaction)
+            with_beginnings(function(beginnings)
+              show_dropped(compaction.receipt, beginnings)
+            end)
+          end)
+        end
+      end
+      say_no_compaction()
     end)
   end)
 end
 
-function commands.undo()
-  last_compaction(thread.to_change, function(row)
-    local question = ('Undo the compaction of %s (%s tokens)?'):format(format.ago(row.created_at), format.tokens(row.tokens.before))
-    if vim.fn.confirm(question, '&Undo\n&Cancel', 2) ~= 1 then
-      return
+--- Undoes a compaction if the person agrees.
+local function undo_if_confirmed(row)
+  local question = ('Undo the compaction of %s (%s tokens)?'):format(format.ago(row.created_at), format.tokens(row.tokens.before))
+  if vim.fn.confirm(question, '&Undo\n&Cancel', 2) ~= 1 then
+    return
+  end
+  ask('compaction/undo', { compaction_id = row.compaction_id }, function(result)
+    local words, command = undo.words(result)
+    say(words)
+    if command then
+      vim.fn.setreg('"', command)
     end
-    ask('compaction/undo', { compaction_id = row.compaction_id }, function(result)
-      local words, command = undo.words(result)
-      say(words)
-      if command then
-        vim.fn.setreg('"', command)
+  end)
+end
+
+--- Of the compaction that the daemon names: a view that was only printed may be newer.
+function commands.undo()
+  with_thread_to_change(function(active)
+    ask_if_there('thread/bill', { thread_id = active.thread_id }, function(bill)
+      for _, cost in ipairs(bill.compactions) do
+        if cost.summary.compaction_id == bill.undo_next then
+          return undo_if_confirmed(cost.summary)
+        end
       end
+      say_no_compaction()
     end)
   end)
 end

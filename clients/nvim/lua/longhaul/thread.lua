@@ -22,12 +22,25 @@ local function folders_here()
   return folders
 end
 
+--- Threads to look at for the newest that someone worked in.
+local LOOKED_AT = 20
+
+--- The first thread that someone worked in: a continuation that nobody has resumed is newer than the thread it continues
+--- but has nothing of its own.
+local function worked_in(threads)
+  for _, thread in ipairs(threads) do
+    if not thread.unresumed then
+      return thread
+    end
+  end
+end
+
 --- `done(failure, thread)` with the newest thread of the first of the folders that has one, or nil.
 local function newest(folders, done, options)
   local function ask(at)
-    local params = folders and { cwd = folders[at], limit = 1 } or { limit = 1 }
+    local params = { cwd = folders and folders[at], limit = LOOKED_AT }
     client.request('thread/list', params, function(problem, result)
-      local thread = result and result.threads[1]
+      local thread = result and worked_in(result.threads)
       if problem or thread or not folders or at == #folders then
         return done(problem, thread)
       end

@@ -51,6 +51,41 @@ pub fn in_force<'a>(
     found.collect()
 }
 
+/// How an agent used a compaction of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentUse {
+    /// Not at all: the compaction was only shown.
+    NotAtAll,
+    /// It compacted by itself after ours; our record has the history before.
+    ByItself,
+    /// Its history begins with our view.
+    View,
+}
+
+impl AgentUse {
+    /// Of our compaction up to `seq`, made at that time; `own` are the agent's. One that it made before ours is no use of
+    /// ours, wherever ours ends: a person may compact the past.
+    pub fn of(
+        (seq, made_at_ms): (u64, i64),
+        in_force: Option<&CompactionBill>,
+        own: &[CompactionBill],
+    ) -> Self {
+        let is_later =
+            |own: &CompactionBill| own.seq > seq && (own.at_ms == 0 || own.at_ms >= made_at_ms);
+        match in_force {
+            Some(_) => Self::View,
+            None if own.iter().any(is_later) => Self::ByItself,
+            None => Self::NotAtAll,
+        }
+    }
+
+    /// Among compactions of a thread that are not undone, the one with the highest rank is the one that an undo means if
+    /// none is named: the newest that the agent used, else the newest.
+    pub fn undo_rank(self, made_at_ms: i64) -> (bool, i64) {
+        (self != Self::NotAtAll, made_at_ms)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agents_account_uses_recorded_values_only() {
+    fn the_agents_costs_are_of_recorded_values_only() {
         let ours = bill(1, true, None, Some(9));
         let silent = bill(2, false, None, None);
         assert_eq!(AgentCosts::of([&ours, &silent]), None);
@@ -77,8 +112,8 @@ mod tests {
             bill(4, false, None, Some(7_000)),
             bill(5, false, Some(110_000), Some(30_000)),
         ];
-        let account = AgentCosts::of(own.iter().chain([&ours, &silent])).unwrap();
-        let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = account;
+        let costs = AgentCosts::of(own.iter().chain([&ours, &silent])).unwrap();
+        let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = costs;
         assert_eq!((compactions, duration_ms), (3, Some(7_000)));
         assert_eq!((input_tokens, output_tokens), (Some(90_000), Some(900)));
     }
@@ -99,5 +134,26 @@ mod tests {
             let found: Vec<_> = found.iter().map(|bill| bill.map(|bill| bill.seq)).collect();
             assert_eq!(found, expected, "{seqs:?}");
         }
+    }
+
+    #[test]
+    fn an_agents_compaction_from_before_ours_is_no_use_of_ours() {
+        let own = |seq, at_ms| [CompactionBill { at_ms, ..bill(seq, false, None, None) }];
+        let shown = |own: &[CompactionBill]| AgentUse::of((200, 500), None, own);
+        assert_eq!(shown(&[]), AgentUse::NotAtAll);
+        assert_eq!(shown(&own(300, 400)), AgentUse::NotAtAll);
+        assert_eq!(shown(&own(100, 600)), AgentUse::NotAtAll);
+        assert_eq!(shown(&own(300, 600)), AgentUse::ByItself);
+        assert_eq!(shown(&own(300, 0)), AgentUse::ByItself);
+        let view = bill(201, true, None, None);
+        assert_eq!(AgentUse::of((200, 500), Some(&view), &own(300, 400)), AgentUse::View);
+    }
+
+    #[test]
+    fn an_undo_means_the_newest_used_compaction_else_the_newest() {
+        let rank = AgentUse::undo_rank;
+        assert!(rank(AgentUse::View, 5) > rank(AgentUse::NotAtAll, 9));
+        assert!(rank(AgentUse::ByItself, 6) > rank(AgentUse::View, 5));
+        assert!(rank(AgentUse::NotAtAll, 9) > rank(AgentUse::NotAtAll, 8));
     }
 }

@@ -64,7 +64,7 @@ pub struct WorkAfterCompaction {
     pub reread_paths: Vec<String>,
 }
 
-/// The account of a thread's compactions. Bounded.
+/// The costs of a thread's compactions. Bounded.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CompactionCosts {
     compactions: VecDeque<CompactionBill>,

@@ -46,7 +46,7 @@ impl OwnWork {
                 () = stop.cancelled() => {}
                 _ = async {
                     tokio::join!(
-                        memory.upkeep.keep(),
+                        memory.upkeep.build_when_due(),
                         self.look_after_store(),
                         jobs.keep_unparked(),
                         trim_when_idle(&self.storage),
@@ -83,7 +83,7 @@ impl OwnWork {
     /// Starts the worker that edits the files of memory, unless external workers do that.
     async fn curate(&self, stop: &CancellationToken) {
         if !self.config.now().jobs.outside.contains(&Kind::Curate) {
-            stop.run_until_cancelled(self.memory.curator.keep()).await;
+            stop.run_until_cancelled(self.memory.curator.run_when_due()).await;
         }
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::error::Failure;
-use crate::link::{CallContext, Caller};
+use crate::peer::{CallContext, Caller};
 use crate::service::projects::{ProjectSubject, Projects, project_at};
 use crate::work_folder::WorkFolder;
 
@@ -274,7 +274,7 @@ impl AgentGate {
         context: &CallContext,
         (cwd, thread_id): (Option<String>, Option<&str>),
     ) -> Result<Option<Vec<String>>, Failure> {
-        match (cwd, thread_id, context.link.caller) {
+        match (cwd, thread_id, context.peer.caller) {
             (None, None, Caller::Agent) => {
                 Ok(Some(self.projects.folders_of(work_folder(context)?).await?))
             }
@@ -314,7 +314,7 @@ fn is_turn_end(event: &Value) -> bool {
 
 /// The folder in which the calling agent works.
 pub(super) fn work_folder(context: &CallContext) -> Result<&str, Failure> {
-    match context.link.folder() {
+    match context.peer.folder() {
         Some(WorkFolder::Known(folder)) => Ok(folder),
         Some(WorkFolder::Hidden) => {
             let message = "the folder this agent works in cannot be read from its process";
@@ -341,9 +341,9 @@ pub(super) fn note_folder(
         return Err(Failure::invalid("folder", "an absolute path"));
     }
     if is_trusted {
-        context.link.note_folder(WorkFolder::Known(folder.to_owned()));
+        context.peer.note_folder(WorkFolder::Known(folder.to_owned()));
     }
-    if context.link.folder().is_none() {
+    if context.peer.folder().is_none() {
         return Ok(());
     }
     let own = work_folder(context)?;

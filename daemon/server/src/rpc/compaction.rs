@@ -17,7 +17,7 @@ use longhaul_store::CompactionCursor;
 
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
-use crate::link::CallContext;
+use crate::peer::CallContext;
 use crate::service::CompactionServices;
 use crate::service::compaction::{
     self, AgentStep, CompactionJobs, CompactionLog, Compactor, Installer, ModelRef, Request,

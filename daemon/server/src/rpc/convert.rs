@@ -66,8 +66,13 @@ where
 pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
     let FileRow { path, archived, cursor, source, head, .. } = row.file;
     let head = head.unwrap_or_else(|| longhaul_core::thread::ThreadHead::new(source));
+    let continues = head
+        .history_base
+        .as_ref()
+        .map(|base| base.thread_id.clone())
+        .filter(|base| *base != row.thread_id);
     thread::ThreadSummary {
-        thread_id: row.thread_id.clone(),
+        thread_id: row.thread_id,
         source: source.name().to_owned(),
         path,
         cwd: head.cwd,
@@ -85,10 +90,9 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
         archived,
         parent_thread_id: head.parent_thread_id,
         forked_from: head.forked_from,
-        continues: head
-            .history_base
-            .map(|base| base.thread_id)
-            .filter(|base| *base != row.thread_id),
+        // All lines of a continuation have the time at which it was made, until someone resumes it.
+        unresumed: continues.is_some() && head.updated_at_ms == head.created_at_ms,
+        continues,
         originator: head.originator,
         cli_version: head.cli_version,
         model: head.model,

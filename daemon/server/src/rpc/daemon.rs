@@ -18,7 +18,7 @@ use super::agent_params;
 use super::error::Failure;
 use super::table::{HANDSHAKE, Table, TableError, capability_bit};
 use crate::config::Reloaded;
-use crate::link::{CallContext, Caller, Counters};
+use crate::peer::{CallContext, Caller, Counters};
 use crate::service::DaemonServices;
 use crate::service::reload::Reload;
 use crate::service::status::Status;
@@ -47,7 +47,7 @@ pub(super) fn register(
         let counts = counts.clone();
         async move {
             let mut status = status::status(&daemon, &counts).await;
-            if context.link.caller == Caller::Agent {
+            if context.peer.caller == Caller::Agent {
                 // Errors name transcripts of other projects.
                 status.ingest.errors.clear();
             }
@@ -74,7 +74,7 @@ fn initialize(
     let InitializeParams { client, protocol, capabilities, folder } = params;
     bounded("client.name", &client.name, CLIENT_NAME_BYTES_MAX)?;
     bounded("client.version", &client.version, CLIENT_VERSION_BYTES_MAX)?;
-    let is_agent = context.link.caller == Caller::Agent;
+    let is_agent = context.peer.caller == Caller::Agent;
     if let Some(folder) = folder.filter(|_| is_agent) {
         let is_trusted = *daemon.config.now().server.trust_stated_folder;
         agent_params::note_folder(context, &folder, is_trusted)?;
@@ -92,7 +92,7 @@ fn initialize(
         METHODS.iter().filter(|info| may_call(info.name, info.capability) && is_open(info.agents));
     let methods = methods.map(|info| info.name.to_owned()).collect();
     // Always grant the handshake, or a connection could not ask for more later.
-    context.link.grant(granted.iter().fold(HANDSHAKE, |bits, name| bits | capability_bit(name)));
+    context.peer.grant(granted.iter().fold(HANDSHAKE, |bits, name| bits | capability_bit(name)));
     tracing::debug!(client = client.name, version = client.version, protocol, "handshake");
     Ok(InitializeResult {
         protocol,

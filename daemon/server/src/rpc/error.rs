@@ -21,8 +21,8 @@ use crate::archive::ArchivedText;
 use crate::config::ConfigError;
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
-use crate::link::{CallContext, Caller};
 use crate::message_history::MessageHistoryError;
+use crate::peer::{CallContext, Caller};
 use crate::service::{ChoiceError, CurationEnd, ServiceError, preimage};
 
 #[derive(Debug)]
@@ -176,7 +176,7 @@ impl Failure {
         // The message may contain a path, a name or a key of a configuration.
         let mut message = printable::block(&self.error.message).into_owned();
         let mut data = self.error.data.and_then(|data| gated(&data).ok());
-        if context.link.caller == Caller::Agent {
+        if context.peer.caller == Caller::Agent {
             message = redact(&message).text.into_owned();
             data = data.and_then(|data| redacted(serde_json::from_str(data.get()).ok()?).ok());
         }

@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use super::table::{MethodEntry, Table, TableError, no_context};
 use crate::events::{Event, EventHub, Subscriber};
-use crate::link::CallContext;
+use crate::peer::CallContext;
 
 pub(super) fn register(table: &mut Table, events: &EventHub) -> Result<(), TableError> {
     let (entry, events) = (Arc::new(table.entry::<Subscribe>()?), events.clone());
@@ -49,7 +49,7 @@ pub(super) fn register(table: &mut Table, events: &EventHub) -> Result<(), Table
     };
     table.insert(Subscribe::NAME, MethodCallback::Subscription(Arc::new(subscribe)))?;
     table.of(&Arc::new(())).on::<Unsubscribe>(|(), context, params| {
-        Ok(UnsubscribeResult { ended: context.link.unsubscribe(&params.subscription) })
+        Ok(UnsubscribeResult { ended: context.peer.unsubscribe(&params.subscription) })
     })
 }
 
@@ -89,14 +89,14 @@ impl SubscribeCall {
         let payload = ResponsePayload::success(result);
         let answer = |id| MethodResponse::subscription_response(id, payload, response_max);
         let (response, call) = self.answer(answer).await;
-        let link = context.link.clone();
-        let ended = link.subscribe(&call.subscription);
-        context.link.tasks.spawn(async move {
+        let peer = context.peer.clone();
+        let ended = peer.subscribe(&call.subscription);
+        context.peer.tasks.spawn(async move {
             tokio::select! {
                 () = ended.cancelled() => {}
                 () = feed(subscriber, &call.sink, &call.subscription) => {}
             }
-            link.unsubscribe(&call.subscription);
+            peer.unsubscribe(&call.subscription);
             drop(call.permit);
         });
         response

@@ -19,7 +19,7 @@ use longhaul_store::{Exclusion, NoteRow};
 use super::agent_params::work_folder;
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::link::{self, CallContext, Link};
+use crate::peer::{self, CallContext, Peer};
 use crate::service::MemoryServices;
 use crate::service::memory::{
     Citations, LinesQuery, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns, MemorySearch,
@@ -98,9 +98,9 @@ async fn read(
     let max_tokens = params.max_tokens.unwrap_or(MEMORY_READ_TOKENS_MAX);
     let query = LinesQuery {
         path: params.path,
-        cwd: match context.link.caller {
-            link::Caller::Person => None,
-            link::Caller::Agent => Some(work_folder(&context)?.to_owned()),
+        cwd: match context.peer.caller {
+            peer::Caller::Person => None,
+            peer::Caller::Agent => Some(work_folder(&context)?.to_owned()),
         },
         line: params.line.unwrap_or(1),
         max_lines: params.max_lines.unwrap_or(u64::MAX).max(1),
@@ -111,9 +111,9 @@ async fn read(
 
 /// The caller of a handler of notes, which decides whose words its notes are; every such handler asks here.
 /// `claimed` is what the request claims. A connection on the agents' socket is always an agent's.
-fn caller(link: &Link, claimed: Option<wire::Origin>) -> Caller {
+fn caller(peer: &Peer, claimed: Option<wire::Origin>) -> Caller {
     match claimed {
-        _ if link.caller == link::Caller::Agent => Caller::Agent,
+        _ if peer.caller == peer::Caller::Agent => Caller::Agent,
         Some(wire::Origin::Person) => Caller::Person,
         Some(wire::Origin::Agent) => Caller::Agent,
         Some(wire::Origin::Tool | wire::Origin::Client) | None => Caller::Client,
@@ -121,7 +121,7 @@ fn caller(link: &Link, claimed: Option<wire::Origin>) -> Caller {
 }
 
 fn origin(context: &CallContext, claimed: Option<wire::Origin>) -> Origin {
-    Origin::of_caller(caller(&context.link, claimed))
+    Origin::of_caller(caller(&context.peer, claimed))
 }
 
 fn wire_origin(origin: Origin) -> wire::Origin {

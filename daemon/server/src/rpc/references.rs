@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::agent_params::work_folder;
 use super::error::Failure;
-use crate::link::{CallContext, Caller};
+use crate::peer::{CallContext, Caller};
 use crate::service::projects::{ProjectSubject, Projects};
 use crate::service::resolve::Resolver;
 
@@ -53,7 +53,7 @@ impl References {
         let text = params.as_str().filter(|_| !LITERAL.contains(&method));
         let Some(text) = text.filter(|text| may_name(text)) else { return Ok(None) };
         let Ok(named) = serde_json::from_str::<Named>(text) else { return Ok(None) };
-        let own = match context.link.caller {
+        let own = match context.peer.caller {
             Caller::Agent if named.is_any() => {
                 let folder = work_folder(context)?;
                 self.projects.of(ProjectSubject::Folder(folder)).await?

@@ -10,7 +10,7 @@ use longhaul_store::SearchFilter;
 use super::agent_params::AgentGate;
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::link::CallContext;
+use crate::peer::CallContext;
 use crate::service::search::{Hit, SearchQuery, Searcher};
 
 pub(super) fn register(table: &mut Table, searcher: &Arc<Searcher>) -> Result<(), TableError> {

@@ -27,7 +27,7 @@ use super::error::Failure;
 use super::params;
 use super::references::References;
 use crate::ingest::Ingest;
-use crate::link::{CallContext, Caller, ReadyAnswer};
+use crate::peer::{CallContext, Caller, ReadyAnswer};
 use crate::service::projects::Projects;
 use crate::service::state_check::StateCheck;
 
@@ -161,7 +161,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                 let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
                 let result = entry.read::<M>(context, &params);
                 let result = result.and_then(|params| handler(&service, context, params));
-                match context.link.caller {
+                match context.peer.caller {
                     Caller::Person => entry.respond(id, result, response_max, context),
                     // These answers are short, so redact them on this task.
                     Caller::Agent => {
@@ -219,7 +219,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                     Err(failure) => Err(entry.repaired(failure).await),
                     result => result,
                 };
-                match context.link.caller {
+                match context.peer.caller {
                     Caller::Person => entry.respond(id, result, response_max, context),
                     Caller::Agent => {
                         let result = entry.release(context, result).await;
@@ -303,7 +303,7 @@ impl MethodEntry {
         let whole = self.references.complete(self.name, context, params).await?;
         let whole = whole.as_deref().map(|text| Params::new(Some(text)));
         let params = whole.as_ref().unwrap_or(params);
-        match (context.link.caller, self.agents) {
+        match (context.peer.caller, self.agents) {
             (Caller::Agent, AgentAccess::OwnProject) => {
                 let given = params::read(params)?;
                 let admitted = self.gate.admit(self.name, context, given).await?;
@@ -328,10 +328,10 @@ impl MethodEntry {
 
     /// Checks that the connection may call the method.
     fn allow(&self, context: &CallContext) -> Result<(), Failure> {
-        if context.link.caller == Caller::Agent && self.agents == AgentAccess::No {
+        if context.peer.caller == Caller::Agent && self.agents == AgentAccess::No {
             return Err(Failure::forbidden(format!("{} is not for agents", self.name)));
         }
-        if context.link.granted() & self.capability == 0 {
+        if context.peer.granted() & self.capability == 0 {
             let message = format!("{} needs a capability that initialize did not grant", self.name);
             return Err(Failure::new(ErrorKind::CapabilityMissing, message));
         }

@@ -13,7 +13,7 @@ use super::agent_params::AgentGate;
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
 use crate::ingest::SyncPoint;
-use crate::link::CallContext;
+use crate::peer::CallContext;
 use crate::service::context::Contexts;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, Threads, target};
 

@@ -32,7 +32,7 @@ use super::Server;
 use super::bind::{BoundSocket, Claim};
 use super::connection::{Connection, End};
 use super::dispatch::error_reply;
-use crate::link::{Caller, Gauge, IdleKind, Idleness, Link};
+use crate::peer::{Caller, Gauge, IdleKind, Idleness, Peer};
 use crate::work_folder::{self, WorkFolder};
 
 /// Milliseconds without a message before a new connection may be evicted.
@@ -105,7 +105,7 @@ struct Accept {
     draining: CancellationToken,
     connections: JoinSet<End>,
     /// Connections, including some that have ended.
-    links: Vec<Arc<Link>>,
+    links: Vec<Arc<Peer>>,
     /// Who connects to this listener.
     caller: Caller,
     /// The claim to the socket's path; `None` for a socket of systemd.
@@ -222,44 +222,44 @@ impl Accept {
         let sink = MethodSink::new_with_limit(sender, response_max);
         let subscriptions_max = u32::try_from(bounds.subscriptions_max).unwrap_or(u32::MAX);
         let since = self.server.clock.elapsed();
-        let link = Arc::new(Link::new(self.caller, (id, pid), since, sink, subscriptions_max));
-        self.note_link(link.clone());
+        let peer = Arc::new(Peer::new(self.caller, (id, pid), since, sink, subscriptions_max));
+        self.note_link(peer.clone());
         tracing::debug!(connection = id.0, pid, caller = ?self.caller, "connected");
         let (server, draining) = (self.server.clone(), self.draining.clone());
         self.connections.spawn(async move {
             let _open = Gauge::up(&server.counters.connections);
-            if link.caller == Caller::Agent {
-                note_folder(&link).await;
+            if peer.caller == Caller::Agent {
+                note_folder(&peer).await;
             }
-            let share = server.dispatcher.held.share(link.id.0);
+            let share = server.dispatcher.held.share(peer.id.0);
             let connection =
-                Connection::new(server.dispatcher.clone(), link.clone(), messages, share);
+                Connection::new(server.dispatcher.clone(), peer.clone(), messages, share);
             let end = connection.run(stream, draining.cancelled_owned()).await;
-            tracing::debug!(connection = link.id.0, ?end, "disconnected");
+            tracing::debug!(connection = peer.id.0, ?end, "disconnected");
             end
         });
     }
 
     /// Adds a connection, keeping the list within twice the bound.
-    fn note_link(&mut self, link: Arc<Link>) {
+    fn note_link(&mut self, peer: Arc<Peer>) {
         if self.links.len() >= 2 * self.server.dispatcher.bounds.connections_max {
-            self.links.retain(|link| !link.closed.is_cancelled());
+            self.links.retain(|peer| !peer.closed.is_cancelled());
         }
-        self.links.push(link);
+        self.links.push(peer);
     }
 
     /// Closes the longest idle connection, or several that never sent a message; returns how many.
     fn evict_idle(&mut self) -> usize {
-        self.links.retain(|link| !link.closed.is_cancelled());
+        self.links.retain(|peer| !peer.closed.is_cancelled());
         let now = self.server.clock.elapsed();
-        let idle = self.links.iter().filter_map(|link| Some((link.idleness(now)?, link)));
+        let idle = self.links.iter().filter_map(|peer| Some((peer.idleness(now)?, peer)));
         let mut long: Vec<_> = idle.filter(|(idleness, _)| is_long(*idleness)).collect();
         long.sort_unstable_by_key(|(idleness, _)| Reverse(*idleness));
         let silent = long.iter().take_while(|(idleness, _)| idleness.kind == IdleKind::Silent);
         let silent = silent.count().min(SILENT_AT_ONCE).min(self.links.len() / 16);
         long.truncate(silent.max(1));
-        for (_, link) in &long {
-            link.evicted.cancel();
+        for (_, peer) in &long {
+            peer.evicted.cancel();
         }
         let count = long.len();
         self.server.counters.refused.fetch_add(count as u64, Ordering::Relaxed);
@@ -300,12 +300,12 @@ impl Accept {
 }
 
 /// Determines an agent's folder once: its later actions cannot change it.
-async fn note_folder(link: &Link) {
-    let pid = link.pid;
+async fn note_folder(peer: &Peer) {
+    let pid = peer.pid;
     // Off this thread: the folder may be on a disk that does not respond.
     let found = tokio::task::spawn_blocking(move || work_folder::folder_of(pid)).await;
     if let Some(folder) = found.unwrap_or(Some(WorkFolder::Hidden)) {
-        link.note_folder(folder);
+        peer.note_folder(folder);
     }
 }
 

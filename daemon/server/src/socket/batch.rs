@@ -19,13 +19,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::dispatch::{Answer, Dispatcher, Outcome, Place, Reply, error_reply};
 use super::envelope;
 use super::held_bytes::Reservation;
-use crate::link::Link;
+use crate::peer::Peer;
 
 /// Starts the batch on a line that begins with `[`.
 pub(super) fn start(
     dispatcher: &Arc<Dispatcher>,
     line: &[u8],
-    link: &Arc<Link>,
+    peer: &Arc<Peer>,
     in_flight: &Arc<Semaphore>,
 ) -> Outcome {
     let entries = match entries(line, dispatcher.bounds.batch_max) {
@@ -38,7 +38,7 @@ pub(super) fn start(
         .into_iter()
         .map(|entry| BatchEntry {
             dispatcher: dispatcher.clone(),
-            link: link.clone(),
+            peer: peer.clone(),
             message: entry.get().into(),
         })
         .collect();
@@ -111,7 +111,7 @@ fn permits(entries: usize, in_flight: &Arc<Semaphore>) -> Option<OwnedSemaphoreP
 
 struct BatchEntry {
     dispatcher: Arc<Dispatcher>,
-    link: Arc<Link>,
+    peer: Arc<Peer>,
     message: Box<str>,
 }
 
@@ -119,7 +119,7 @@ impl BatchEntry {
     fn run(self) -> BoxFuture<'static, (Box<str>, Option<Answer>)> {
         Box::pin(async move {
             let outcome =
-                self.dispatcher.message(self.message.as_bytes(), &self.link, Place::Batch);
+                self.dispatcher.message(self.message.as_bytes(), &self.peer, Place::Batch);
             let answer = match outcome {
                 Outcome::Nothing => None,
                 Outcome::Ready(reply) => Some(reply.into()),

@@ -40,7 +40,7 @@ use tokio::time::Instant;
 use super::dispatch::{Answer, Dispatcher, Outcome, error_reply};
 use super::held_bytes::{ConnectionBytes, ConnectionLoad, HIGH_WATER_BYTES, Reservation};
 use super::outgoing::Outgoing;
-use crate::link::Link;
+use crate::peer::Peer;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Lines taken before yielding to other tasks.
@@ -101,7 +101,7 @@ impl Future for CallInFlight {
 
 pub(super) struct Connection {
     dispatcher: Arc<Dispatcher>,
-    link: Arc<Link>,
+    peer: Arc<Peer>,
     decoder: Decoder,
     /// The decoder holds no complete line.
     starved: bool,
@@ -122,13 +122,13 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(
         dispatcher: Arc<Dispatcher>,
-        link: Arc<Link>,
+        peer: Arc<Peer>,
         messages: mpsc::Receiver<Box<RawValue>>,
         share: ConnectionBytes,
     ) -> Self {
         let bounds = dispatcher.bounds;
         Self {
-            link,
+            peer,
             messages,
             decoder: Decoder::with_line_bytes_max(bounds.frame_bytes_max),
             starved: true,
@@ -149,20 +149,20 @@ impl Connection {
         mut stream: UnixStream,
         draining: impl Future<Output = ()>,
     ) -> End {
-        let link = self.link.clone();
+        let peer = self.peer.clone();
         // Dropped on every exit, including an aborted task: subscriptions end with their connection.
-        let closed = link.closed.clone().drop_guard();
+        let closed = peer.closed.clone().drop_guard();
         let end = self.serve(&mut stream, draining).await;
         drop(closed);
-        link.tasks.close();
-        link.tasks.wait().await;
+        peer.tasks.close();
+        peer.tasks.wait().await;
         end
     }
 
     async fn serve(&mut self, stream: &mut UnixStream, draining: impl Future<Output = ()>) -> End {
         let (mut reader, writer) = stream.split();
         let stream: &UnixStream = writer.as_ref();
-        let evicted = self.link.evicted.clone();
+        let evicted = self.peer.evicted.clone();
         let mut evicted = std::pin::pin!(evicted.cancelled());
         let must_close = self.share.must_close();
         let mut draining = std::pin::pin!(draining);
@@ -203,7 +203,7 @@ impl Connection {
                     self.answer(line_bytes, answer);
                 }
                 Some(message) = self.messages.recv(), if room => self.out.push(message.into()),
-                () = self.link.tasks.wait(), if self.input != Input::Open && !self.link.tasks.is_empty() => {}
+                () = self.peer.tasks.wait(), if self.input != Input::Open && !self.peer.tasks.is_empty() => {}
                 () = &mut draining, if self.input != Input::Draining => self.stop_input(Input::Draining),
                 () = &mut evicted => {
                     return self.say_goodbye(stream, IDLE, End::Evicted);
@@ -236,7 +236,7 @@ impl Connection {
         if let Some(count) = read(reader, &mut self.decoder).now_or_never() {
             self.note_read(count)?;
         }
-        self.link.note_active(self.dispatcher.clock.elapsed());
+        self.peer.note_active(self.dispatcher.clock.elapsed());
         Ok(())
     }
 
@@ -279,13 +279,13 @@ impl Connection {
             reservations,
             ConnectionLoad { bytes, unread_bytes, stalled_since, has_read },
         );
-        self.link.note_work(!self.calls.is_empty() && waiting_since.is_none());
+        self.peer.note_work(!self.calls.is_empty() && waiting_since.is_none());
     }
 
     /// Queues a call's answer, whose bytes this connection counts from now on.
     fn answer(&mut self, line_bytes: usize, answer: Option<Answer>) {
         self.begun_bytes -= line_bytes;
-        self.link.note_active(self.dispatcher.clock.elapsed());
+        self.peer.note_active(self.dispatcher.clock.elapsed());
         if let Some(Answer { reply, reservations }) = answer {
             self.out.push(reply);
             self.account(reservations);
@@ -303,8 +303,8 @@ impl Connection {
                 return;
             };
             let line_bytes = length(&frame);
-            let outcome = take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input);
-            self.link.note_message(self.dispatcher.clock.elapsed());
+            let outcome = take(&self.dispatcher, &frame, &self.peer, &self.in_flight, self.input);
+            self.peer.note_message(self.dispatcher.clock.elapsed());
             self.line_since = None;
             self.put(outcome, line_bytes);
         }
@@ -323,12 +323,12 @@ impl Connection {
 
     /// Stops reading input. At the end of file, a last line without a newline counts.
     fn stop_input(&mut self, why: Input) {
-        self.link.tasks.close();
+        self.peer.tasks.close();
         if why == Input::Ended && self.decoder.buffered_bytes() > 0 {
             let last = self.decoder.finish();
             let outcome = last.map(|frame| {
                 let bytes = length(&frame);
-                (take(&self.dispatcher, &frame, &self.link, &self.in_flight, self.input), bytes)
+                (take(&self.dispatcher, &frame, &self.peer, &self.in_flight, self.input), bytes)
             });
             if let Some((outcome, line_bytes)) = outcome {
                 self.put(outcome, line_bytes);
@@ -339,7 +339,7 @@ impl Connection {
 
     fn is_done(&self) -> bool {
         let quiet = self.calls.is_empty() && self.messages.is_empty() && self.out.is_empty();
-        self.input != Input::Open && self.starved && quiet && self.link.tasks.is_empty()
+        self.input != Input::Open && self.starved && quiet && self.peer.tasks.is_empty()
     }
 
     fn say_goodbye(&mut self, stream: &UnixStream, why: &str, end: End) -> End {
@@ -364,12 +364,12 @@ fn length(frame: &Frame<'_>) -> usize {
 fn take(
     dispatcher: &Arc<Dispatcher>,
     frame: &Frame<'_>,
-    link: &Arc<Link>,
+    peer: &Arc<Peer>,
     in_flight: &Arc<Semaphore>,
     input: Input,
 ) -> Outcome {
     match input {
-        Input::Open | Input::Ended => dispatcher.frame(frame, link, in_flight),
+        Input::Open | Input::Ended => dispatcher.frame(frame, peer, in_flight),
         Input::Draining => {
             dispatcher.refuse_draining(frame).map_or(Outcome::Nothing, Outcome::Ready)
         }

@@ -27,7 +27,7 @@ use super::batch;
 use super::envelope::{self, Call, Envelope};
 use super::held_bytes::{HeldBytes, Reservation, Size};
 use crate::clock::Clock;
-use crate::link::{CallContext, Counters, Gauge, Link, ReadyAnswer, request_id};
+use crate::peer::{CallContext, Counters, Gauge, Peer, ReadyAnswer, request_id};
 
 /// Longer params are not searched for a bound of the answer: requests for a page are short.
 const BOUND_LOOKED_FOR_BYTES: usize = 4_096;
@@ -80,7 +80,7 @@ impl Dispatcher {
     pub fn frame(
         self: &Arc<Self>,
         frame: &Frame<'_>,
-        link: &Arc<Link>,
+        peer: &Arc<Peer>,
         in_flight: &Arc<Semaphore>,
     ) -> Outcome {
         let line = match frame {
@@ -89,8 +89,8 @@ impl Dispatcher {
         };
         match line.first() {
             None => Outcome::Nothing,
-            Some(b'[') => batch::start(self, line, link, in_flight),
-            Some(_) => match self.message(line, link, Place::Alone) {
+            Some(b'[') => batch::start(self, line, peer, in_flight),
+            Some(_) => match self.message(line, peer, Place::Alone) {
                 Outcome::Pending(work) => {
                     let permit = in_flight.clone().try_acquire_owned();
                     Outcome::Pending(Box::pin(async move {
@@ -122,23 +122,23 @@ impl Dispatcher {
     pub(super) fn message(
         self: &Arc<Self>,
         message: &[u8],
-        link: &Arc<Link>,
+        peer: &Arc<Peer>,
         place: Place,
     ) -> Outcome {
         match envelope::open(message) {
-            Envelope::Call(call) => self.call(call, link, place),
+            Envelope::Call(call) => self.call(call, peer, place),
             Envelope::Notification => Outcome::Nothing,
             Envelope::Refused(refusal) => Outcome::Ready(error_reply(&refusal.id, &refusal.error)),
         }
     }
 
-    fn call(self: &Arc<Self>, call: Call<'_>, link: &Arc<Link>, place: Place) -> Outcome {
+    fn call(self: &Arc<Self>, call: Call<'_>, peer: &Arc<Peer>, place: Place) -> Outcome {
         let Some((name, callback)) = self.methods.method_with_name(&call.method) else {
             let error = WireError::new(ErrorKind::MethodNotFound, "no such method");
             return Outcome::Ready(error_reply(&id_text(&call.id), &error));
         };
         let number = self.counters.requests.fetch_add(1, Ordering::Relaxed);
-        let context = CallContext { link: link.clone(), number };
+        let context = CallContext { peer: peer.clone(), number };
         let id = call.id.clone().into_owned();
         let began = self.clock.elapsed();
         let finish = Finish { dispatcher: self.clone(), id, name, number, began };
@@ -153,11 +153,11 @@ impl Dispatcher {
             }
             MethodCallback::Unsubscription(callback) => {
                 let run =
-                    AssertUnwindSafe(|| callback(id, params, link.id, response_max, extensions));
+                    AssertUnwindSafe(|| callback(id, params, peer.id, response_max, extensions));
                 Outcome::Ready(finish.response(std::panic::catch_unwind(run).ok()))
             }
             MethodCallback::Async(callback) => {
-                let (callback, connection) = (callback.clone(), link.id);
+                let (callback, connection) = (callback.clone(), peer.id);
                 let is_large = self.bounds.large.contains(&finish.name);
                 let size = is_large.then(|| Size::of(max_bytes(params.as_str())));
                 let (id, params) = (id.into_owned(), params.into_owned());
@@ -165,13 +165,13 @@ impl Dispatcher {
                     async move { callback(id, params, connection, response_max, extensions).await };
                 Outcome::Pending(Box::pin(finish.asynchronous(connection.0, size, work)))
             }
-            MethodCallback::Subscription(callback) => match (place, link.permits.acquire()) {
+            MethodCallback::Subscription(callback) => match (place, peer.permits.acquire()) {
                 (Place::Batch, _) => {
                     let error = "a subscription cannot be made inside a batch: send it alone";
                     Outcome::Ready(finish.error(&WireError::new(ErrorKind::InvalidRequest, error)))
                 }
                 (Place::Alone, None) => {
-                    let error = format!("this connection has {} subscriptions", link.permits.max());
+                    let error = format!("this connection has {} subscriptions", peer.permits.max());
                     Outcome::Ready(
                         finish.error(&WireError::new(ErrorKind::TooManySubscriptions, error)),
                     )
@@ -179,9 +179,9 @@ impl Dispatcher {
                 (Place::Alone, Some(subscription_permit)) => {
                     let id_provider = &self.subscription_ids;
                     let state =
-                        SubscriptionState { conn_id: link.id, id_provider, subscription_permit };
+                        SubscriptionState { conn_id: peer.id, id_provider, subscription_permit };
                     let run = AssertUnwindSafe(|| {
-                        callback(id, params, link.sink.clone(), state, extensions)
+                        callback(id, params, peer.sink.clone(), state, extensions)
                     });
                     match std::panic::catch_unwind(run) {
                         Ok(answer) => Outcome::Pending(Box::pin(finish.subscription(answer))),

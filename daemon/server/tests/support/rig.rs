@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use jsonrpsee::Methods;
 use longhaul_daemon::clock::Clock;
-use longhaul_daemon::link::{Caller, Counters};
+use longhaul_daemon::peer::{Caller, Counters};
 use longhaul_daemon::socket::bind::BoundSocket;
 use longhaul_daemon::socket::{Bounds, Server, accept};
 use tempfile::TempDir;

@@ -78,6 +78,11 @@ pub(crate) async fn run(args: AppendArgs, session: &Session) -> Result<(), Failu
         }
         number += 1;
         bytes += read;
+        if read as u64 == LINE_BYTES_MAX && line.last() != Some(&b'\n') {
+            let hint = format!("an item may have {APPEND_ITEM_BYTES_MAX} bytes");
+            let failure = Failure::new(USAGE, format!("line {number} of the input is too long"));
+            return Err(failure.with_hint(hint));
+        }
         if !line.trim_ascii().is_empty() {
             batch.push(item(&line, number, args.ids.as_deref())?);
         }

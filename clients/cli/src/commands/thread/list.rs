@@ -5,7 +5,7 @@ use longhaul_protocol::thread::{ThreadList, ThreadListParams, ThreadListResult, 
 
 use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
-use crate::select::{self, short_len, waits_to_be_resumed};
+use crate::select::{self, short_len};
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count, tokens};
 
@@ -64,7 +64,7 @@ impl Page for ThreadListResult {
 
 fn row(thread: &ThreadSummary, id_chars: usize, style: &Style) -> Vec<String> {
     let title = thread.title.as_deref().unwrap_or_default().replace('\n', " ");
-    let title = match waits_to_be_resumed(thread) {
+    let title = match thread.unresumed {
         true => format!("(not resumed) {title}"),
         false => title,
     };

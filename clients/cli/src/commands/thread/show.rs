@@ -66,12 +66,12 @@ fn resume(thread: &ThreadSummary) -> Option<String> {
         "claude" => "claude --resume",
         _ => return None,
     };
-    select::waits_to_be_resumed(thread).then(|| format!("{command} {}", thread.thread_id))
+    thread.unresumed.then(|| format!("{command} {}", thread.thread_id))
 }
 
 /// Compactions of the agent. The first of a continuation is its beginning, which longhaul wrote.
 fn compacted(thread: &ThreadSummary) -> String {
-    if select::waits_to_be_resumed(thread) {
+    if thread.unresumed {
         return "by longhaul, to continue another thread; not resumed yet".to_owned();
     }
     let is_ours = thread.continues.is_some() && thread.forked_from.is_none();

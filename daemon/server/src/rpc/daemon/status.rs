@@ -9,8 +9,8 @@ use longhaul_protocol::daemon::{
 
 use super::VERSION;
 use crate::ingest::Progress;
-use crate::link::Counters;
 use crate::metering;
+use crate::peer::Counters;
 use crate::service::status::{CompactionCosts, Status};
 
 pub(super) async fn status(daemon: &Status, counters: &Counters) -> StatusResult {
@@ -60,11 +60,10 @@ fn compactions(CompactionCosts { totals, agents }: CompactionCosts) -> Compactio
         tokens: totals.tokens_spent,
         duration_ms: totals.duration_ms,
         history_tokens: totals.tokens_before,
-        agent_compactions: agents.map_or(0, |account| account.compactions),
-        agent_tokens: agents.and_then(|account| {
-            Some(account.input_tokens? + account.output_tokens.unwrap_or_default())
-        }),
-        agent_duration_ms: agents.and_then(|account| account.duration_ms),
+        agent_compactions: agents.map_or(0, |costs| costs.compactions),
+        agent_tokens: agents
+            .and_then(|costs| Some(costs.input_tokens? + costs.output_tokens.unwrap_or_default())),
+        agent_duration_ms: agents.and_then(|costs| costs.duration_ms),
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use longhaul_core::compaction::agent_costs::AgentCosts;
+use longhaul_core::compaction::agent_costs::{AgentCosts, AgentUse};
 use longhaul_core::fold::{CompactionBill, WorkAfterCompaction};
 use longhaul_protocol::thread::{
-    AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost, CostSource, WorkAfter,
+    self as wire, AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost,
+    CostSource, WorkAfter,
 };
 
+use super::super::convert::same_variants;
 use super::super::error::Failure;
 use super::super::{Table, TableError, convert};
 use crate::service::context::bill::{self, BilledRow, Bills};
@@ -23,6 +25,7 @@ async fn answer(bills: Arc<Bills>, params: BillParams) -> Result<BillResult, Fai
         compactions: bill.rows.into_iter().map(cost).collect(),
         agent: agent(bill.agent),
         agent_compactions: bill.agent_compactions.into_iter().map(own).collect(),
+        undo_next: bill.undo_next,
         resume: bill.resume,
     })
 }
@@ -33,6 +36,7 @@ fn cost(billed: BilledRow) -> CompactionCost {
         output_tokens: billed.output_tokens,
         in_force_seq: billed.in_force.as_ref().map(|bill| bill.seq),
         after: billed.in_force.map(|bill| after(bill.after)),
+        agent_use: same_variants!(billed.agent_use, AgentUse => wire::AgentUse, View | ByItself | NotAtAll),
     }
 }
 
@@ -46,12 +50,12 @@ fn after(after: WorkAfterCompaction) -> WorkAfter {
 }
 
 fn agent(cost: bill::AgentCost) -> AgentCost {
-    let (source, account) = match cost {
-        bill::AgentCost::Thread(account) => (CostSource::Thread, account),
-        bill::AgentCost::Model(account) => (CostSource::Model, account),
+    let (source, costs) = match cost {
+        bill::AgentCost::Thread(costs) => (CostSource::Thread, costs),
+        bill::AgentCost::Model(costs) => (CostSource::Model, costs),
         bill::AgentCost::Unknown => return AgentCost::default(),
     };
-    let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = account;
+    let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = costs;
     AgentCost { source, compactions, input_tokens, output_tokens, duration_ms }
 }
 

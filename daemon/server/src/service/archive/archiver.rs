@@ -165,7 +165,7 @@ impl Archiver {
             tokio::task::spawn_blocking(heap::release).await?;
         }
         let _turn = self.shared.turn.lock().await;
-        bounds::keep(&self.shared, index, &self.facts).await?;
+        bounds::enforce(&self.shared, index, &self.facts).await?;
         self.shared.progress.set_behind(0);
         Ok(true)
     }

@@ -56,7 +56,7 @@ fn bounds(shared: &ArchiveShared) -> Bounds {
 }
 
 /// Evicts threads until the archive is within its bounds, then merges packs.
-pub(super) async fn keep(
+pub(super) async fn enforce(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     facts: &EvictionFacts,

@@ -96,7 +96,7 @@ impl Compactor {
         let alone = replacement.dispositions.keys().copied();
         let alone = alone.chain(replacement.unseen.iter().map(|unseen| unseen.first));
         let spans = self.spans.of(&input, alone).await?;
-        let mut compaction = account(id, &request, input, replacement, spans);
+        let mut compaction = assemble(id, &request, input, replacement, spans);
         compaction.warnings.extend(problems);
         compaction.created_at_ms = self.clock.now_ms();
         compaction.duration_ms = whole_ms(self.clock.elapsed().saturating_sub(started));
@@ -136,7 +136,7 @@ fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
 }
 
 /// Assembles the compaction: sizes, receipt and warnings.
-fn account(
+fn assemble(
     id: String,
     request: &Request,
     input: Input,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_core::compaction::agent_costs::{AgentCosts, in_force};
+use longhaul_core::compaction::agent_costs::{AgentCosts, AgentUse, in_force};
 use longhaul_core::fold::{CompactionBill, Fold};
 use longhaul_protocol::thread::ResumePrice;
 use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadRow, ThreadTable};
@@ -33,6 +33,7 @@ pub struct BilledRow {
     /// Its output tokens; `None` if no model was asked, and for old rows.
     pub output_tokens: Option<u64>,
     pub in_force: Option<CompactionBill>,
+    pub agent_use: AgentUse,
 }
 
 /// Source of the cost of an agent's own compactions.
@@ -55,6 +56,8 @@ pub struct ThreadBill {
     pub agent: AgentCost,
     /// The agent's own compactions, oldest first.
     pub agent_compactions: Vec<CompactionBill>,
+    /// The compaction that an undo means if none is named.
+    pub undo_next: Option<String>,
     pub resume: Option<ResumePrice>,
 }
 
@@ -92,14 +95,16 @@ impl Bills {
     pub async fn of_thread(&self, thread_id: &str) -> Result<ThreadBill, ServiceError> {
         let snapshot = self.snapshots.of(thread_id, None).await?;
         let fold = Arc::clone(&snapshot.fold);
-        let rows = self.rows(&snapshot.thread_id, &fold).await?;
+        let own: Vec<CompactionBill> =
+            fold.bill().compactions().filter(|bill| !bill.is_ours).cloned().collect();
+        let rows = self.rows(&snapshot.thread_id, &fold, &own).await?;
         let agent = match AgentCosts::of(fold.bill().compactions()) {
-            Some(account) => AgentCost::Thread(account),
+            Some(costs) => AgentCost::Thread(costs),
             None => self.of_model(&snapshot.thread_id, &fold).await?,
         };
         let resume = self.prices.of(&snapshot);
-        let own = fold.bill().compactions().filter(|bill| !bill.is_ours).cloned().collect();
         Ok(ThreadBill {
+            undo_next: undo_next(&snapshot.thread_id, &rows),
             thread_id: snapshot.thread_id,
             rows,
             agent,
@@ -109,7 +114,12 @@ impl Bills {
     }
 
     /// The newest compactions of the thread and of the one it continues.
-    async fn rows(&self, thread_id: &str, fold: &Fold) -> Result<Vec<BilledRow>, ServiceError> {
+    async fn rows(
+        &self,
+        thread_id: &str,
+        fold: &Fold,
+        own: &[CompactionBill],
+    ) -> Result<Vec<BilledRow>, ServiceError> {
         let (mut rows, _) = self.compactions.list(Some(thread_id), ROWS_MAX, None).await?;
         if let Some(base) = &fold.head().history_base {
             let (of_base, _) = self.compactions.list(Some(&base.thread_id), ROWS_MAX, None).await?;
@@ -125,7 +135,8 @@ impl Bills {
                 0 => None,
                 _ => output_tokens(&self.compactions, &row.compaction_id).await?,
             };
-            billed.push(BilledRow { row, output_tokens, in_force: in_force.cloned() });
+            let agent_use = AgentUse::of((row.seq, row.created_at_ms), in_force, own);
+            billed.push(BilledRow { row, output_tokens, in_force: in_force.cloned(), agent_use });
         }
         Ok(billed)
     }
@@ -141,8 +152,8 @@ impl Bills {
             thread.thread_id != thread_id
                 && head.is_some_and(|head| head.model.as_ref() == Some(model))
         });
-        let account = self.account(alike.map(|thread| thread.thread_id)).await?;
-        Ok(account.map_or(AgentCost::Unknown, AgentCost::Model))
+        let costs = self.costs_of(alike.map(|thread| thread.thread_id)).await?;
+        Ok(costs.map_or(AgentCost::Unknown, AgentCost::Model))
     }
 
     /// The cost of the compactions that agents made by themselves, over the newest compacted threads of all
@@ -194,7 +205,7 @@ impl Bills {
     }
 
     /// The cost of the compactions that agents made by themselves on the first few of these threads.
-    async fn account(
+    async fn costs_of(
         &self,
         thread_ids: impl Iterator<Item = String>,
     ) -> Result<Option<AgentCosts>, ServiceError> {
@@ -204,6 +215,18 @@ impl Bills {
         }
         Ok(AgentCosts::of(&bills))
     }
+}
+
+/// Of the thread's own compactions that are not undone. Equal times by id, as in lists.
+fn undo_next(thread_id: &str, rows: &[BilledRow]) -> Option<String> {
+    let left = rows.iter().filter(|billed| {
+        billed.row.undone_at_ms.is_none() && billed.row.thread_id.as_deref() == Some(thread_id)
+    });
+    let rank = |billed: &&BilledRow| {
+        let row = &billed.row;
+        (billed.agent_use.undo_rank(row.created_at_ms), row.compaction_id.clone())
+    };
+    left.max_by_key(rank).map(|billed| billed.row.compaction_id.clone())
 }
 
 async fn output_tokens(

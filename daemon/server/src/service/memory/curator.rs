@@ -62,7 +62,7 @@ impl CuratorProcess {
     }
 
     /// Starts the program whenever the job is due. Dropping this kills it.
-    pub async fn keep(&self) {
+    pub async fn run_when_due(&self) {
         let mut changed = self.jobs.watch(Kind::Curate);
         loop {
             changed.mark_unchanged();

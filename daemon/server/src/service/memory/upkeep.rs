@@ -51,7 +51,7 @@ pub struct Upkeep {
 
 impl Upkeep {
     /// Builds memory whenever threads are due, until it is dropped.
-    pub async fn keep(&self) {
+    pub async fn build_when_due(&self) {
         loop {
             let mut pause = LOOK_MAX;
             if *self.config.now().memory.enabled {

@@ -1,6 +1,6 @@
-//! The state of a connection and its calls.
+//! The client at the other end of a connection, and its calls.
 //!
-//! The socket creates a [`Link`] for a connection and a [`CallContext`] for a call; handlers find them in jsonrpsee's
+//! The socket creates a [`Peer`] for a connection and a [`CallContext`] for a call; handlers find them in jsonrpsee's
 //! `Extensions`. The socket and the method table share only this module.
 
 use std::collections::HashMap;
@@ -24,11 +24,12 @@ pub enum Caller {
     Agent,
 }
 
+/// The client at the other end of a connection: who it is, what it may do, whether it still listens.
 #[derive(Debug)]
-pub struct Link {
+pub struct Peer {
     pub caller: Caller,
     pub id: ConnectionId,
-    /// The peer's process, if the system reveals it.
+    /// Its process, if the system reveals it.
     pub pid: Option<i32>,
     /// Cancelled when the connection ends; work for it alone stops.
     pub closed: CancellationToken,
@@ -51,7 +52,7 @@ pub struct Link {
     subscriptions: Mutex<HashMap<String, CancellationToken>>,
 }
 
-impl Link {
+impl Peer {
     pub(crate) fn new(
         caller: Caller,
         (id, pid): (ConnectionId, Option<i32>),
@@ -175,7 +176,7 @@ pub(crate) struct Idleness {
 
 #[derive(Debug, Clone)]
 pub struct CallContext {
-    pub link: Arc<Link>,
+    pub peer: Arc<Peer>,
     /// Its number since the daemon's start, which names it in the log.
     pub number: u64,
 }

@@ -4,6 +4,8 @@
 //! If it ends during a call, the call is repeated, unless the call changes something: then it may have been carried
 //! out, and the error says so. If the daemon is not running, `longhaul up` starts it once, and the call waits.
 //!
+//! A call may take as long as the client library allows it: a hand-over compacts, which can take minutes.
+//!
 //! A crash of the daemon is treated like a restart. After a crash of this process the agent starts a new one; no state
 //! is lost.
 
@@ -20,29 +22,26 @@ use tokio::time::Instant;
 
 use crate::fault::Fault;
 
-/// Timeout of a call in milliseconds.
-const CALL_MS: u64 = 20_000;
 /// Seconds to wait for a daemon that has stopped or is starting.
 const WAIT_SECONDS: u64 = 10;
 /// Milliseconds between two attempts to connect.
 const ATTEMPT_MS: u64 = 50;
 
-/// A connection that is reopened when it ends.
+/// The daemon, by a connection that is reopened when it ends.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Daemon {
     options: ConnectOptions,
     socket: Option<PathBuf>,
     may_start: bool,
     open: Mutex<Option<Client>>,
 }
 
-impl Link {
+impl Daemon {
     pub(crate) fn new(socket: Option<PathBuf>, may_start: bool) -> Self {
         let mut options = ConnectOptions::new("longhaul-mcp", env!("CARGO_PKG_VERSION")).agent();
         if let Some(path) = &socket {
             options = options.socket(path);
         }
-        let options = options.request_timeout_ms(CALL_MS);
         Self { options, socket, may_start, open: Mutex::new(None) }
     }
 
@@ -132,4 +131,29 @@ fn start(socket: Option<&Path>) -> bool {
     // In its own process group: an agent that kills its children must not kill the shared daemon.
     up.process_group(0);
     up.spawn().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_client::scripted::{Reply, Script, ScriptedServer};
+    use longhaul_protocol::daemon::{NoParams, Status};
+    use longhaul_protocol::socket::of_agents;
+    use longhaul_protocol::thread::{Continue, ContinueParams};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_hand_over_may_take_as_long_as_a_compaction() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("v1.sock");
+        let silent = |_| Reply::Lines(vec![r#"{"jsonrpc":"2.0","method":"weather"}"#.to_owned()]);
+        let script = Script::from_examples().unwrap().on::<Continue>(silent);
+        let _server = ScriptedServer::start(&of_agents(&socket), script).unwrap();
+        let daemon = Daemon::new(Some(socket), false);
+        daemon.call::<Status>(NoParams {}).await.unwrap();
+        tokio::time::pause();
+        let late = daemon.call_once::<Continue>(ContinueParams::default()).await.unwrap_err();
+        let late = late.sentence();
+        assert!(late.starts_with("the daemon did not answer within 135000 ms"), "{late}");
+    }
 }

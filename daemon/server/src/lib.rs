@@ -8,7 +8,7 @@
 //! | reading | [`ingest`] transcripts into the store |
 //! | files | [`discovery`] lists transcripts; [`transcript`] opens them and splits them into lines; [`archive`] stores copies of them |
 //! | hub | [`events`] the event hub; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
-//! | ground | [`clock`] [`config`] [`paths`] [`work_folder`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`new_file`] [`no_follow`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a confined child; [`model`] |
+//! | ground | [`clock`] [`config`] [`paths`] [`work_folder`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`peer`] [`lock`] [`folder`] [`new_file`] [`no_follow`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a confined child; [`model`] |
 //!
 //! A module uses only lower floors. Only `clock` reads time and randomness; only `main.rs` and the ground floor read the
 //! environment.

@@ -16,6 +16,9 @@ const LOOKS: [&str; 16] = [
 ];
 const LOOK_BYTES: usize = 100;
 
+/// A look that printed more has no short answer, however its lines are written.
+const LOOK_PRINTED_BYTES: usize = 4 * LOOK_BYTES;
+
 /// Stands between the lines of a result.
 pub(super) const BETWEEN: &str = " | ";
 
@@ -33,7 +36,7 @@ pub(super) fn of(command: &str, printed: &str) -> Option<String> {
         return None;
     }
     let is_look = bare.split(' ').next().is_some_and(|program| LOOKS.contains(&program));
-    if is_look && printed.ends_with(NOTHING) {
+    if is_look && (printed.len() > LOOK_PRINTED_BYTES || printed.ends_with(NOTHING)) {
         return None;
     }
     if let Some(names) = listing::names(printed).filter(|_| !is_look) {
@@ -60,8 +63,15 @@ pub(super) fn warnings_in(result: &str) -> Option<String> {
 /// The lines that say most, in their order. `…` stands for those between them.
 fn best(lines: &[String]) -> String {
     let last = lines.len().saturating_sub(1);
+    // Most outputs report no failure in any line.
+    let fails = output::says_failure(&lines.join("\n"));
+    let worth = |at: usize| {
+        let line = &lines[at];
+        let warns = warnings::warns(line) || fails && output::says_failure(line);
+        worth(line, warns, at == 0, at == last)
+    };
     let mut ranked: Vec<usize> = (0..lines.len()).collect();
-    ranked.sort_by_key(|at| -worth(&lines[*at], *at == 0, *at == last));
+    ranked.sort_by_cached_key(|at| -worth(*at));
     let mut chosen: Vec<usize> = ranked.into_iter().take(LINES_MAX).collect();
     chosen.sort_unstable();
     let (mut result, mut next) = (String::new(), 0);
@@ -97,9 +107,9 @@ fn says(line: &str) -> bool {
 }
 
 /// How likely a line is to say what came of the command: programs warn anywhere and conclude at the end.
-fn worth(line: &str, is_first: bool, is_last: bool) -> i32 {
+fn worth(line: &str, warns: bool, is_first: bool, is_last: bool) -> i32 {
     let signs = [
-        (4, warnings::warns(line) || output::says_failure(line)),
+        (4, warns),
         (3, is_last),
         (2, is_first),
         (1, line.contains([':', '='])),

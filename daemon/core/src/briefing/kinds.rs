@@ -103,7 +103,7 @@ impl EvidenceKind {
             Self::Rule => " quoted from what was read on how to work here",
             Self::Git => " oldest first",
             Self::Seen => " what the last commands printed, lines chosen",
-            Self::Ran => " with what came of it, oldest first, chosen",
+            Self::Ran => " with what came of it then, oldest first, chosen",
             _ => "",
         }
     }

@@ -218,7 +218,7 @@ fn is_failed_look(output: &SeenOutput) -> bool {
     !output.has_own_section && output.text.starts_with("exit ")
 }
 
-fn is_below(path: &str, folder: &str) -> bool {
+pub(super) fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::kinds::EvidenceKind;
 use super::super::result;
-use super::{Builder, checks};
+use super::{Builder, checks, outputs};
 use crate::text;
 
 /// Strength of a command with a result, of one of which only the exit code is known, and of one that only watches.
@@ -42,9 +42,13 @@ impl<'a> Builder<'a> {
     pub(super) fn ran(&mut self) {
         let results = self.results();
         for it in &results {
-            // It may quote a file that was edited since.
+            // It may quote a file that was edited since, or list a folder in which one was.
             let since = self.briefing.effects.since(it.seq);
-            let names = |path: &&str| it.command.contains(*path) || it.text.contains(*path);
+            let folders = it.command.split_whitespace().map(|word| word.trim_end_matches('/'));
+            let names = |path: &&str| {
+                let lists = |folder: &str| !folder.is_empty() && outputs::is_below(path, folder);
+                it.command.contains(*path) || it.text.contains(*path) || folders.clone().any(lists)
+            };
             let holds = match since.iter().any(names) {
                 true => result::warnings_in(&it.text),
                 false => Some(it.text.clone()),

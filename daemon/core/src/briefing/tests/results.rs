@@ -81,3 +81,16 @@ fn lines_that_the_shell_prints_at_each_command_are_left_out() {
     }
     assert!(!text.contains("node v22"), "{text}");
 }
+
+#[test]
+fn a_listing_of_a_folder_in_which_a_file_was_made_since_is_left_out() {
+    for (path, is_shown) in [("src/parser.rs", false), ("tests/parser.rs", true)] {
+        let mut briefing = thread();
+        briefing.record_output(20, "ls src/", "lexer.rs\nlib.rs\n", None);
+        edits(&mut briefing, 21, path, "fn parse() {}\n", "");
+        briefing.hold_words(22, "The parser has a function.");
+        briefing.begin_turn(23, "Now the printer.", None);
+        let text = view(&briefing);
+        assert_eq!(text.contains("ls src/ → lexer.rs | lib.rs"), is_shown, "{path}: {text}");
+    }
+}

@@ -172,7 +172,8 @@ async fn live(
         world.epochs.clear();
         world.write(place);
     }
-    forgetting::look_for_forgotten(place).map(|()| true)
+    let left = forgetting::look_for_forgotten(place);
+    left.map(|()| true).map_err(|why| format!("killed at call {at}, {keeping:?} kept: {why}"))
 }
 
 /// This program as a daemon that can be killed.

@@ -157,6 +157,8 @@ pub(super) struct RunningCall {
     pub rewrites: Vec<String>,
     /// It returned an answer but still runs.
     pub is_known_running: bool,
+    /// The session by which it is polled.
+    pub session: Option<String>,
     /// Its output so far.
     pub printed: String,
 }

@@ -99,6 +99,7 @@ impl Briefing {
             edits,
             rewrites: rewrites(action),
             is_known_running: false,
+            session: None,
             printed: String::new(),
         };
         self.record_call(running, folder);
@@ -126,7 +127,7 @@ impl Briefing {
     fn end_call(&mut self, at: At, answered: &CallResult<'_>, folder: Option<&str>) {
         let CallResult { call, outcome, .. } = answered;
         if *outcome == CommandOutcome::Running {
-            return self.mark_running(&call.id, answered.printed());
+            return self.mark_running(&call.id, answered.session.as_deref(), answered.printed());
         }
         let Some(running) = self.take_running(&call.id) else { return };
         // The last poll may have had nothing to add.

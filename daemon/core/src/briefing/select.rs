@@ -110,9 +110,36 @@ const AGAIN: [f64; SAID_MAX as usize + 1] = [1.0, 0.35, 0.12, 0.05];
 /// Percentage of a view that documents may fill while the running turn only reads.
 const READING_PERCENT: u32 = 40;
 
-/// Minimum worth within the shares, and beyond them even if there is room.
-const WORTH_MIN_OF_SHARE: f64 = 0.02;
-const WORTH_MIN: f64 = 0.002;
+/// What a selection fills a view with, one after the other.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// The share of each kind.
+    Shares,
+    /// What is worth the most, up to the maximum of each kind.
+    Worth,
+    /// Whatever is left, if there is room.
+    Room,
+}
+
+impl Stage {
+    /// Minimum worth of a line.
+    fn worth_min(self) -> f64 {
+        match self {
+            Self::Shares => 0.02,
+            Self::Worth => 0.002,
+            Self::Room => 0.0,
+        }
+    }
+
+    /// Percentage of a view that a kind may fill.
+    fn percent(self, kind: EvidenceKind) -> u32 {
+        match self {
+            Self::Shares => kind.rule().share_percent,
+            Self::Worth => kind.rule().max_percent,
+            Self::Room => 100,
+        }
+    }
+}
 
 /// One line, or several of one kind and heading that are chosen together.
 struct QuoteGroup {
@@ -242,9 +269,9 @@ impl<'a> Selection<'a> {
                 choice.take(index);
             }
         }
-        // First fill each kind's share, then the rest by worth.
-        choice.fill(true);
-        choice.fill(false);
+        choice.fill(Stage::Shares);
+        choice.fill(Stage::Worth);
+        choice.fill(Stage::Room);
         let chosen = self.groups.iter().zip(choice.chosen).filter(|(_, is_chosen)| *is_chosen);
         chosen.flat_map(|(group, _)| &self.quotes[group.lines.clone()]).collect()
     }
@@ -311,7 +338,7 @@ impl QuoteGroup {
 }
 
 impl SelectionState<'_> {
-    fn fill(&mut self, within_shares: bool) {
+    fn fill(&mut self, stage: Stage) {
         let open = (0..self.groups.len()).filter(|index| !self.chosen[*index]);
         let offers =
             open.map(|index| Offer { worth: self.worth_of(index, self.cost(index)), index });
@@ -319,18 +346,20 @@ impl SelectionState<'_> {
         while let Some(Offer { index, .. }) = heap.pop() {
             let cost = self.cost(index);
             let kind = self.groups[index].kind;
-            let rule = kind.rule();
-            let percent = match within_shares {
-                _ if self.is_reading && kind == EvidenceKind::Document => READING_PERCENT,
-                true => rule.share_percent,
-                false => rule.max_percent,
+            let percent = match stage {
+                Stage::Shares | Stage::Worth
+                    if self.is_reading && kind == EvidenceKind::Document =>
+                {
+                    READING_PERCENT
+                }
+                _ => stage.percent(kind),
             };
             let is_over = self.used[kind as usize] + cost > self.shared * u64::from(percent) / 100;
             if cost > self.left || is_over {
                 continue;
             }
             let worth = self.worth_of(index, cost);
-            if worth < if within_shares { WORTH_MIN_OF_SHARE } else { WORTH_MIN } {
+            if worth < stage.worth_min() {
                 continue;
             }
             if heap.peek().is_some_and(|next| next.worth > worth) {

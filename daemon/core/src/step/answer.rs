@@ -33,6 +33,8 @@ pub struct CallResult<'a> {
     pub call: Cow<'a, Call>,
     pub outcome: CommandOutcome,
     pub seq: u64,
+    /// The session by which the command is polled while it runs.
+    pub session: Option<String>,
     /// Tokens of the answer; `None` for a report of the harness, which has no output.
     pub tokens: Option<u64>,
     text: Cow<'a, str>,
@@ -52,6 +54,7 @@ impl<'a> CallResult<'a> {
             call,
             outcome,
             seq: at.seq,
+            session: None,
             tokens,
             text: answer.text,
             printed: OnceCell::new(),
@@ -66,6 +69,7 @@ impl<'a> CallResult<'a> {
             call: Cow::Owned(call),
             outcome: exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit),
             seq: at.seq,
+            session: None,
             tokens: None,
             text: Cow::Borrowed(""),
             printed: OnceCell::new(),

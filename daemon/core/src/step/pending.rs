@@ -91,8 +91,11 @@ impl Pending {
             waiting.awaits = None;
             waiting.session =
                 answer.session.map(short_id).map(str::to_owned).or(waiting.session.take());
+            let session = waiting.session.clone();
             let call = self.waiting.get(index).map(|waiting| Cow::Borrowed(&waiting.call))?;
-            return Some(CallResult::of(at, call, (raw, answer), outcome));
+            let mut result = CallResult::of(at, call, (raw, answer), outcome);
+            result.session = session;
+            return Some(result);
         }
         let call = self.waiting.remove(index)?.call;
         self.settle(&call.id);

@@ -17,7 +17,7 @@ const ACTION_BYTES: usize = 480;
 
 /// Maximum outputs to keep, and bytes of each.
 const OUTPUTS_MAX: usize = 16;
-const OUTPUT_BYTES: usize = 1_600;
+const OUTPUT_BYTES: usize = 2_400;
 
 /// The words for success.
 const EXIT_0: &str = "exit 0";
@@ -84,10 +84,16 @@ impl Briefing {
     }
 
     /// Marks a call as still running after its answer.
-    pub(in crate::briefing) fn mark_running(&mut self, call_id: &str, printed: &str) {
+    pub(in crate::briefing) fn mark_running(
+        &mut self,
+        call_id: &str,
+        session: Option<&str>,
+        printed: &str,
+    ) {
         let mut running = self.running.iter_mut().rev();
         if let Some(running) = running.find(|running| running.call_id == call_id) {
             running.is_known_running = true;
+            running.session = session.map(str::to_owned);
             if !printed.trim().is_empty() {
                 running.printed = text::cut_middle(printed.trim(), RUNNING_BYTES).into_owned();
             }

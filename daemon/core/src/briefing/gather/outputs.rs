@@ -22,6 +22,13 @@ const LINE_BYTES: usize = 160;
 const LINES_FIRST: usize = 10;
 const LINES_LAST: usize = 10;
 
+/// Strength of a line between those.
+const INNER_STRENGTH: u16 = 2;
+
+/// The age of an output: of the running turn, or of an earlier one.
+const NOW: usize = 0;
+const EARLIER: usize = 2;
+
 /// Strength of a warning.
 const WARNING_STRENGTH: u16 = 110;
 
@@ -48,7 +55,6 @@ impl<'a> Builder<'a> {
         let visible = |output: &&SeenOutput| {
             !output.is_of_git
                 && !unread.contains(&output.seq)
-                && output.turn == now
                 && !is_settled(commands, output, is_newest(output))
                 && !is_overtaken(briefing, output)
         };
@@ -59,7 +65,8 @@ impl<'a> Builder<'a> {
                 continue;
             }
             let only_warnings = is_outdated || !is_newest(output) && has_passed(commands, output);
-            let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
+            // RAN has the results of earlier turns; what they are from fills the room that is left.
+            let age = if output.turn == now { NOW } else { EARLIER };
             // GIT has most of what matters later.
             let is_besides_git = output.what.contains("git ") && !is_newest(output);
             let percent = if is_besides_git { percent * 2 / 5 } else { percent };
@@ -68,7 +75,7 @@ impl<'a> Builder<'a> {
             let is_one_line = !output.text.trim().contains('\n') && output.what.contains(' ');
             let most = if is_one_line { ANSWER_LINE_BYTES } else { ANSWER_BYTES };
             if output.text.len() <= most && !only_warnings {
-                if output.has_own_section && !is_newest(output) {
+                if output.has_own_section && !is_newest(output) || age == EARLIER {
                     continue;
                 }
                 let text = format!("{name} → {}", output.text.replace('\n', " | "));
@@ -76,7 +83,11 @@ impl<'a> Builder<'a> {
                 self.push(EvidenceKind::Seen, (output.seq, 0), weight, text);
                 continue;
             }
-            if let Some(names) = listing::names(&output.text).filter(|_| !only_warnings) {
+            let names = listing::names(&output.text).filter(|_| !only_warnings);
+            if let Some(names) = names {
+                if age == EARLIER {
+                    continue;
+                }
                 let (text, weight) = (format!("{name} → {names}"), (age, 60 * percent / 100));
                 self.push(EvidenceKind::Seen, (output.seq, 0), weight, text);
                 continue;
@@ -142,10 +153,14 @@ impl<'a> Builder<'a> {
                 let of_record = |at: usize| record > 0 && lines[at].1 == record;
                 is_outer(at) || (0..lines.len()).any(|other| of_record(other) && is_outer(other))
             };
-            if !warns && (only_warnings || !is_of_outer()) {
+            if !warns && only_warnings {
                 continue;
             }
-            let strength = if warns { of_warning } else { strength };
+            let strength = match () {
+                () if warns => of_warning,
+                () if is_of_outer() => strength,
+                () => INNER_STRENGTH,
+            };
             let index = at as u64 + 1;
             let text = text::one_line_cut(line, LINE_BYTES);
             self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);

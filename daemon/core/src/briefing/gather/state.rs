@@ -193,7 +193,10 @@ impl<'a> Builder<'a> {
                     "" => String::new(),
                     printed => format!("; printed so far: {}", text::one_line(printed)),
                 };
-                format!("{state}: #{} {}{printed}", running.seq, self.short(&running.what))
+                let session = running.session.iter().map(|id| format!(" (session {id})"));
+                let session = session.collect::<String>();
+                let what = self.short(&running.what);
+                format!("{state}{session}: #{} {what}{printed}", running.seq)
             };
             self.push(EvidenceKind::Now, (2, running.seq), (0, 60), text);
         }

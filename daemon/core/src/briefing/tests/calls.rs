@@ -176,9 +176,12 @@ fn a_build_that_has_not_ended_counts_as_seen() {
         ..RunningCall::default()
     };
     briefing.record_call(build, None);
-    briefing.mark_running("a", "Restoring packages\n");
+    briefing.mark_running("a", Some("72650"), "Restoring packages\n");
     let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("seen: builds; not seen: tests, lints"), "{text}");
+    let running =
+        "still running at the last look (session 72650): #0 dotnet build app.sln; printed so far";
+    assert!(text.contains(running), "{text}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::briefing::evidence::Line;
 
 /// A turn that reads a list of earlier work and documents of its own.
 fn reading(documents: usize) -> Briefing {
@@ -35,6 +36,11 @@ fn while_a_turn_only_reads_its_documents_have_more_room_and_each_a_place() {
         documents.split("\n[").next().unwrap().to_owned()
     };
     let mut briefing = reading(4);
+    // Without other lines, documents may fill all of a view.
+    for line in 0..200 {
+        let text = format!("Stage {line} of the parser's work has its own queue{line}x and tests.");
+        briefing.remarks.push(Line { strength: 100, text, ..Line::default() }, 40 << 10);
+    }
     let read = section(&briefing);
     edits(&mut briefing, 9, "specs/parser/tasks.md", "- [ ] T1 Write the parser\n", "");
     let written = section(&briefing);

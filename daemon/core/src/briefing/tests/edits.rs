@@ -55,7 +55,7 @@ fn output_of_a_running_command_and_empty_search_results_are_shown() {
         ..RunningCall::default()
     };
     briefing.record_call(running("a", "git commit -m lexer"), None);
-    briefing.mark_running("a", "Running checks on 5 files...\n");
+    briefing.mark_running("a", None, "Running checks on 5 files...\n");
     briefing.record_call(running("b", "git diff PLAN.md"), None);
     let run = CommandRun {
         seq: 21,

@@ -340,7 +340,7 @@ fn lines_of_an_output_that_are_left_out_are_marked() {
     let outline: String = (0..30).map(|n| format!("{n}: The rules of part {n}\n")).collect();
     briefing.record_output(21, "grep -n rules PLAN.md", &outline, None);
     calls(&mut briefing, 22, "c9", "ls rules");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = render(&briefing, &HostFacts::default(), 500);
     let parts = text.lines().filter_map(|line| {
         let (number, rest) = line.trim().split_once(": The rules of part")?;
         Some((number.parse::<u32>().ok()?, rest.ends_with("[…]")))

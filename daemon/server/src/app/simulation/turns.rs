@@ -61,7 +61,7 @@ impl Actor {
             }
             self.runtime.block_on(tokio::time::advance(WAIT));
         }
-        panic!("a call has no end");
+        panic!("a call has no end; other threads: {}", other_threads());
     }
 
     /// Lets time pass, and runs what is due then.
@@ -103,6 +103,16 @@ fn others_at_rest() -> u64 {
         }
         std::thread::yield_now();
     }
+}
+
+/// What the other threads wait in, such as `sqlx-sqlite-worke hrtimer_nanosleep` while SQLite waits for a lock.
+fn other_threads() -> String {
+    let mut threads = Vec::new();
+    for entry in fs::read_dir("/proc/self/task").unwrap().flatten() {
+        let read = |name| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        threads.push(format!("{} {}", read("comm").trim(), read("wchan").trim()));
+    }
+    threads.join(", ")
 }
 
 /// Number of switches to other threads; `None` while one of them is active.

@@ -20,6 +20,7 @@ pub(crate) mod opencode;
 mod outline;
 pub mod output;
 pub mod patch;
+pub mod program;
 pub mod records;
 pub(crate) mod repair;
 pub mod responses;

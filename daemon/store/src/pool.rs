@@ -226,8 +226,7 @@ impl Pools {
         // A reader of the old pages keeps them in the file; SQLite reports that as a success.
         let empty = sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&self.writer);
         match empty.await.map_err(|error| self.classify(error))? {
-            // SQLite does not sync the shorter log, and a power cut would bring the old one back.
-            0_i64 => self.sync().await,
+            0_i64 => self.sync().await, // a power cut would bring back the longer log
             _ => Err(StoreError::Busy { path: self.path.clone() }),
         }
     }

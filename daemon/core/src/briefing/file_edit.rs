@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rollout::patch::LineCounts;
+use crate::rollout::patch::{FileOp, LineCounts, Op};
+use crate::rollout::shell::Command;
+use crate::step::{Change, ChangeKind};
 
 /// A change of one file. Redacted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct FileEdit {
     /// Relative to the thread's folder if inside it.
     pub path: String,
@@ -21,11 +23,54 @@ pub(super) struct FileEdit {
     pub parted: Vec<(String, String)>,
 }
 
+impl FileEdit {
+    pub(super) fn of_change(change: &Change, path: String, is_document: bool) -> Self {
+        Self {
+            parted: parted_of(is_document, &change.lines, &change.added),
+            path,
+            added: change.added.clone(),
+            removed: change.removed.clone(),
+            counts: change.counts,
+            is_whole: change.kind == ChangeKind::Created,
+            is_deleted: change.kind == ChangeKind::Deleted,
+        }
+    }
+
+    /// A file that an inline program writes.
+    pub(super) fn of_write(op: &FileOp, path: String, is_document: bool) -> Self {
+        Self {
+            parted: parted_of(is_document, &op.changed, &op.added),
+            path,
+            added: op.added.clone(),
+            removed: op.removed.clone(),
+            counts: op.counts,
+            is_whole: matches!(op.op, Op::Created { .. }),
+            is_deleted: false,
+        }
+    }
+
+    pub(super) fn heredoc(command: &Command, path: String) -> Self {
+        let added = command.input.clone();
+        let is_cat = command.words.first().is_some_and(|program| program == "cat");
+        let counts = LineCounts { added: added.lines().count() as u64, removed: 0 };
+        let is_whole = is_cat && !command.is_appending;
+        Self { path, added, counts, is_whole, ..Self::default() }
+    }
+
+    pub(super) fn removal(path: String) -> Self {
+        Self { path, is_deleted: true, ..Self::default() }
+    }
+}
+
+fn parted_of(is_document: bool, changed: &str, added: &str) -> Vec<(String, String)> {
+    if is_document { parted(changed, added) } else { Vec::new() }
+}
+
 /// Maximum pairs of parted lines to keep.
 const PARTED_MAX: usize = 16;
 
 /// The lines of `changed`, an edit with its context, that were neighbors until lines of `added` came between.
-pub(super) fn parted(changed: &str, added: &str) -> Vec<(String, String)> {
+fn parted(changed: &str, added: &str) -> Vec<(String, String)> {
     let added: HashSet<&str> = added.lines().map(str::trim).collect();
     let (mut before, mut is_parted, mut pairs) = ("", false, Vec::new());
     for line in changed.lines() {

@@ -3,15 +3,12 @@
 use super::agents::{LAUNCHED, TO_AGENTS, is_for_agent, starts_agent};
 use super::collect::{Briefing, CommandRun, IN, RunningCall, written_to};
 use super::documents::{self, FRONT_MATTER};
-use super::file_edit::{FileEdit, parted};
+use super::file_edit::FileEdit;
 use super::inline_program;
 use crate::bounded::push_bounded;
-use crate::rollout::patch::LineCounts;
-use crate::rollout::shell::{self, Class, Command, FileUse, Use};
+use crate::rollout::shell::{self, Class, FileUse, Use};
 use crate::rollout::{dialog, output};
-use crate::step::{
-    Action, At, CallResult, Change, ChangeKind, CommandOutcome, NewCall, Script, Step, Work,
-};
+use crate::step::{Action, At, CallResult, Change, CommandOutcome, NewCall, Script, Step, Work};
 use crate::{paths, text};
 
 /// Programs that only prepare for the main command.
@@ -61,7 +58,8 @@ impl Briefing {
             }
             Step::FilesChanged(changes) => {
                 for change in changes {
-                    self.record_edit(at.seq, &edit(change, Places { from: folder, folder }));
+                    let path = Places { from: folder, folder }.shown(&change.path);
+                    self.record_edit(at.seq, &edit(change, path));
                 }
             }
             Step::TurnComplete => self.end_turn(false, folder),
@@ -78,7 +76,9 @@ impl Briefing {
             Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangePlanItem { .. } => {
                 return self.go_on(folder);
             }
-            Action::Patch(changes) => changes.iter().map(|change| edit(change, places)).collect(),
+            Action::Patch(changes) => {
+                changes.iter().map(|change| edit(change, places.shown(&change.path))).collect()
+            }
             Action::Script(script) => self.script_edits(at.seq, script, places),
             Action::View { .. }
             | Action::Look { .. }
@@ -264,13 +264,16 @@ impl Briefing {
         push_bounded(named, path, NAMED_BY_SCRIPTS_MAX);
     }
 
-    /// The edits that a script makes: files written from heredocs, which no patch shows, and removals of
-    /// files that were changed before.
-    fn script_edits(&mut self, seq: u64, script: &Script, places: Places<'_>) -> Vec<FileEdit> {
-        let mut edits: Vec<FileEdit> = Vec::new();
-        let mut written = None;
-        let programs =
-            script.commands.iter().filter(|command| inline_program::writes_files(command));
+    /// Marks what is known of files that a program of the script writes in a way that is not understood.
+    fn outdate_written(&mut self, seq: u64, script: &Script, places: Places<'_>) {
+        let is_understood = |index| {
+            let mut uses = script.uses.iter().filter(|it| it.command == index);
+            uses.any(|it| it.write.is_some())
+        };
+        let programs = script.commands.iter().enumerate();
+        let programs = programs.filter(|(index, _)| !is_understood(*index));
+        let programs = programs.map(|(_, command)| command);
+        let programs = programs.filter(|command| inline_program::writes_files(command));
         let named = programs.clone().flat_map(|command| self.effects.named_in(&command.input));
         let named: Vec<String> = named.collect();
         if named.is_empty() {
@@ -280,28 +283,48 @@ impl Briefing {
                 paths.for_each(|path| self.named_by_scripts(path));
             }
         }
-        for path in named {
-            self.effects.outdate(&path);
-            // It is what a program sets.
-            self.added.retain_in(&path, |line| line.heading != FRONT_MATTER);
-            self.tasks.outdate(seq, &path);
-        }
-        for FileUse { command, used, path } in &script.uses {
+        named.iter().for_each(|path| self.outdate(seq, path));
+    }
+
+    /// Marks what is known of a file that a program changes.
+    fn outdate(&mut self, seq: u64, path: &str) {
+        self.effects.outdate(path);
+        // It is what a program sets.
+        self.added.retain_in(path, |line| line.heading != FRONT_MATTER);
+        self.tasks.outdate(seq, path);
+    }
+
+    /// The edits that a script makes: files written by programs and from heredocs, which no patch shows, and removals of
+    /// files that were changed before.
+    fn script_edits(&mut self, seq: u64, script: &Script, places: Places<'_>) -> Vec<FileEdit> {
+        let mut edits: Vec<FileEdit> = Vec::new();
+        let mut written = None;
+        self.outdate_written(seq, script, places);
+        for FileUse { command, used, path, write } in &script.uses {
             let shown = places.shown(path);
             let is_ours =
                 self.effects.of(&shown).is_some() || edits.iter().any(|edit| edit.path == shown);
             let of = script.commands.get(*command).filter(|of| !of.input.is_empty());
+            let is_passing = paths::is_temporary_or_unresolved(path);
+            if let Some(write) = write {
+                if write.is_partial {
+                    self.outdate(seq, &shown);
+                }
+                if !is_passing {
+                    let is_document = documents::is_document(&shown);
+                    edits.push(FileEdit::of_write(&write.op, shown, is_document));
+                }
+                continue;
+            }
             match (used, of) {
-                (Use::Removed, _) if is_ours => edits.push(removal(shown)),
+                (Use::Removed, _) if is_ours => edits.push(FileEdit::removal(shown)),
                 (Use::Written, None) => {
                     self.tasks.outdate(seq, &shown);
                     self.effects.outdate(&shown);
                 }
-                (Use::Written, Some(of))
-                    if !paths::is_temporary_or_unresolved(path) && written != Some(command) =>
-                {
+                (Use::Written, Some(of)) if !is_passing && written != Some(command) => {
                     written = Some(command);
-                    edits.push(heredoc(of, shown));
+                    edits.push(FileEdit::heredoc(of, shown));
                 }
                 _ => {}
             }
@@ -338,6 +361,11 @@ impl Places<'_> {
     }
 }
 
+fn edit(change: &Change, path: String) -> FileEdit {
+    let is_document = documents::is_document(&path);
+    FileEdit::of_change(change, path, is_document)
+}
+
 /// The main program of a script: the first that neither prepares nor makes room, else the first that does not prepare.
 fn program_of(called: &NewCall) -> String {
     let Action::Script(script) = &called.action else { return String::new() };
@@ -356,27 +384,6 @@ fn prints_all(script: &str) -> bool {
     let mut programs = programs.filter(|program| *program != "cd");
     let is_only = programs.next().is_some_and(|program| ["cat", "nl"].contains(&&**program));
     is_only && programs.next().is_none()
-}
-
-fn heredoc(command: &Command, path: String) -> FileEdit {
-    let added = command.input.clone();
-    let is_whole =
-        command.words.first().is_some_and(|program| program == "cat") && !command.is_appending;
-    let counts = LineCounts { added: added.lines().count() as u64, removed: 0 };
-    FileEdit {
-        path,
-        added,
-        removed: String::new(),
-        counts,
-        is_whole,
-        is_deleted: false,
-        parted: Vec::new(),
-    }
-}
-
-fn removal(path: String) -> FileEdit {
-    let (added, removed, counts) = (String::new(), String::new(), LineCounts::default());
-    FileEdit { path, added, removed, counts, is_whole: false, is_deleted: true, parted: Vec::new() }
 }
 
 /// Texts that the agent hands over: the prompt of a sub-agent, prose written to a temporary file.
@@ -424,21 +431,6 @@ fn is_prose(text: &str) -> bool {
         prose += usize::from(!is_code && line.split_whitespace().count() >= 4);
     }
     prose >= 2 && prose * 2 > all
-}
-
-fn edit(change: &Change, places: Places<'_>) -> FileEdit {
-    FileEdit {
-        path: places.shown(&change.path),
-        added: change.added.clone(),
-        removed: change.removed.clone(),
-        counts: change.counts,
-        is_whole: change.kind == ChangeKind::Created,
-        is_deleted: change.kind == ChangeKind::Deleted,
-        parted: match documents::is_document(&change.path) {
-            true => parted(&change.lines, &change.added),
-            false => Vec::new(),
-        },
-    }
 }
 
 #[cfg(test)]

@@ -113,19 +113,6 @@ fn files_that_a_script_wrote_are_not_counted_and_the_view_says_so() {
 }
 
 #[test]
-fn the_start_and_the_end_of_a_long_output_may_be_quoted() {
-    let mut briefing = thread();
-    let printed: String = (1..=120).map(|n| format!("src/part{n}/file.rs: read\n")).collect();
-    briefing.record_output(20, "rg --files src", &printed, None);
-    calls(&mut briefing, 21, "c9", "ls docs");
-    let text = render(&briefing, &HostFacts::default(), 700);
-    assert!(text.contains("src/part10/") && text.contains("src/part120/"), "{text}");
-    assert!(!text.contains("src/part60/"), "{text}");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
-    assert!(text.contains("src/part30/"), "there is room: {text}");
-}
-
-#[test]
 fn a_request_answered_by_a_later_report_is_not_marked_unanswered() {
     let mut briefing = Briefing::default();
     briefing.begin_turn(1, "Rename the parser.", None);

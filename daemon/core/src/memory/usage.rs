@@ -43,7 +43,7 @@ impl UsageKind {
 /// link and the generation it points to); `workdir` is the script's folder, if known.
 pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for FileUse { command, used, path } in shell::uses_of(commands, false) {
+    for FileUse { command, used, path, .. } in shell::uses_of(commands, false) {
         // Entering a folder reads nothing.
         let program = commands[command].words.first().map(String::as_str);
         if matches!(program, Some("cd" | "pushd")) {

@@ -197,7 +197,8 @@ fn of_a_program_that_writes_the_files_it_names_are_told() {
     let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
     assert!(rendered(&briefing).contains("steps: [1]"), "{}", rendered(&briefing));
     for (seq, path) in [(20, "plan.md"), (21, "out/board.svg")] {
-        let script = format!("python3 - <<'E'\nopen('{path}', 'w').write(text)\nE");
+        let script =
+            format!("python3 - <<'E'\nfor path in ['{path}']:\n    open(path, 'w').write(text)\nE");
         briefing.step(None, At { seq, ms: 0 }, &Step::Called(command(&script)));
     }
     let text = rendered(&briefing);

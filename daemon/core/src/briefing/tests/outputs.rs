@@ -335,6 +335,19 @@ fn a_record_of_an_output_is_shown_whole_or_not_at_all() {
 }
 
 #[test]
+fn the_start_and_the_end_of_a_long_output_may_be_quoted() {
+    let mut briefing = thread();
+    let printed: String = (1..=120).map(|n| format!("src/part{n}/file.rs: read\n")).collect();
+    briefing.record_output(20, "rg --files src", &printed, None);
+    calls(&mut briefing, 21, "c9", "ls docs");
+    let text = render(&briefing, &HostFacts::default(), 700);
+    assert!(text.contains("src/part10/") && text.contains("src/part120/"), "{text}");
+    assert!(!text.contains("src/part60/"), "{text}");
+    let roomy = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(roomy.contains("src/part30/"), "{roomy}");
+}
+
+#[test]
 fn lines_of_an_output_that_are_left_out_are_marked() {
     let mut briefing = thread();
     let outline: String = (0..30).map(|n| format!("{n}: The rules of part {n}\n")).collect();

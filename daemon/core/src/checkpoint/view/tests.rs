@@ -233,6 +233,30 @@ proptest! {
 }
 
 #[test]
+fn what_a_program_writes_into_a_file_is_an_edit_of_it() {
+    let mut state = Checkpoint { cwd: Some("/w".into()), ..Checkpoint::default() };
+    let mut feed = Feed::default();
+    feed.user(&mut state, at(0), "Plan the parsers.");
+    let mut run = |state: &mut Checkpoint, seq, program: &str, code: i64| {
+        let script = serde_json::json!({ "cmd": format!("python3 - <<'E'\n{program}\nE") });
+        let output = format!("Exit code: {code}\nOutput:\n");
+        call(state, &mut feed, seq, ("exec_command", &script.to_string()), &output);
+        state.seq = seq + 1;
+        view(state, 1_000)
+    };
+    let plan = "Path('plan.md').write_text('# Plan\\nsteps: [1]\\nBoth parsers stay.\\n')";
+    let text = run(&mut state, 1, plan, 1);
+    assert!(!text.contains("steps: [1]"), "it failed: {text}");
+    let text = run(&mut state, 3, plan, 0);
+    assert!(text.contains("plan.md (") && text.contains("steps: [1]"), "{text}");
+    let change = "p = Path('plan.md')\ntext = p.read_text().replace('steps: [1]', 'steps: [1, 2]')\n\
+        add = \"\"\"\n## Choice\n\nOne lexer is enough.\n\"\"\"\np.write_text(text + add)";
+    let text = run(&mut state, 5, change, 0);
+    assert!(text.contains("steps: [1, 2]") && !text.contains("steps: [1]\n"), "{text}");
+    assert!(text.contains("One lexer is enough."), "{text}");
+}
+
+#[test]
 fn the_parts_of_a_view_add_up_to_it() {
     let state = session();
     let semantics = chosen(&["Keep the API stable for all.".to_owned()], &[]);

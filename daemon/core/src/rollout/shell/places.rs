@@ -1,6 +1,7 @@
 //! Resolves the files of a script: a `cd` changes the folder of the commands after it.
 
 use super::{Command, Use, is_path, is_plain_word, uses};
+use crate::rollout::program::{self, ProgramWrite};
 
 /// A file that a script uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +10,8 @@ pub struct FileUse {
     pub used: Use,
     /// Relative to the folder that the script enters first, or else starts in.
     pub path: String,
+    /// What an inline program writes there.
+    pub write: Option<ProgramWrite>,
 }
 
 /// The files of all commands of a script, in order. Omits relative paths after a `cd` to a folder that only the
@@ -21,7 +24,10 @@ pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
         if index > 0 || !enters_first {
             place = folder_after(command, place);
         }
-        for (used, path) in uses(command) {
+        let programs = program::writes(&command.words, &command.input).into_iter();
+        let written = programs.map(|write| (Use::Written, write.op.path.clone(), Some(write)));
+        let used = uses(command).into_iter().map(|(used, path)| (used, path, None));
+        for (used, path, write) in used.chain(written) {
             let is_whole = path.starts_with(['/', '~']) || path.get(1..3) == Some(":/");
             let path = match place.as_deref() {
                 _ if is_whole => path,
@@ -29,7 +35,7 @@ pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
                 Some(place) => below(place, &path),
                 None => continue,
             };
-            found.push(FileUse { command: index, used, path });
+            found.push(FileUse { command: index, used, path, write });
         }
     }
     found

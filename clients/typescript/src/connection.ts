@@ -26,6 +26,7 @@ export interface Opening {
 }
 
 interface Waiting {
+  onResult: ((result: unknown) => void) | undefined;
   resolve: (result: unknown) => void;
   reject: (error: LonghaulError) => void;
 }
@@ -89,8 +90,8 @@ export class Connection {
     else this.#onEnd.push(listener);
   }
 
-  /** Writes a request. After `forget` its answer is ignored. */
-  send(method: string, params: unknown): { answer: Promise<unknown>; forget: () => void } {
+  /** Writes a request. After `forget` its answer is ignored. `onResult` is called before the next message is read. */
+  send(method: string, params: unknown, onResult?: (result: unknown) => void): { answer: Promise<unknown>; forget: () => void } {
     if (this.#ended) throw this.#ended;
     const id = String(this.#nextId++);
     const line = Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} })}\n`);
@@ -98,7 +99,7 @@ export class Connection {
     if (line.length > max) {
       throw new LonghaulError("too_large", `the request is too large: ${line.length} bytes, at most ${max}`);
     }
-    const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    const answer = new Promise((resolve, reject) => this.#waiting.set(id, { onResult, resolve, reject }));
     // Nothing awaits it once the caller has given up.
     answer.catch(() => undefined);
     this.stream.write(line);
@@ -130,8 +131,9 @@ export class Connection {
     const waiting = this.#waiting.get(String(message.id));
     if (!waiting) return; // Its caller has given up.
     this.#waiting.delete(String(message.id));
-    if (message.error) waiting.reject(refused(message.error));
-    else waiting.resolve(message.result);
+    if (message.error) return waiting.reject(refused(message.error));
+    waiting.onResult?.(message.result);
+    waiting.resolve(message.result);
   }
 }
 

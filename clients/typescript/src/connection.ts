@@ -16,6 +16,8 @@ import { refuseForeignSocket, unreachable } from "./socket";
 const ENVELOPE_BYTES = 256;
 
 const FULL_QUEUE_RETRY_MS = 5;
+/** Half of a surrogate pair in JSON, as where a text was cut. The daemon refuses it: it is no Unicode. Pairs are not escaped. */
+const HALF_PAIR = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 
 export interface Opening {
   socket: string;
@@ -94,7 +96,8 @@ export class Connection {
   send(method: string, params: unknown, onResult?: (result: unknown) => void): { answer: Promise<unknown>; forget: () => void } {
     if (this.#ended) throw this.#ended;
     const id = String(this.#nextId++);
-    const line = Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} })}\n`);
+    const request = JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} });
+    const line = Buffer.from(`${request.replace(HALF_PAIR, "$1\ufffd")}\n`);
     const max = LIMITS.frame_bytes_max - ENVELOPE_BYTES;
     if (line.length > max) {
       throw new LonghaulError("too_large", `the request is too large: ${line.length} bytes, at most ${max}`);

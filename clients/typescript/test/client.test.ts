@@ -154,6 +154,22 @@ test("events that come with the answer to subscribe are kept, also of two subscr
   daemon.end();
 });
 
+test("half of a surrogate pair, which the daemon would refuse, is replaced", async () => {
+  const echo: Answer = (params) => ({ result: params });
+  const daemon = await scripted({ initialize: hello, "memory/add_note": echo });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  const sent = async (text: string) => ((await client.request("memory/add_note", { text })) as { text: string }).text;
+  for (const [text, expected] of [
+    ["half 😀".slice(0, 6), "half \ufffd"],
+    ["\ud83d\ud83d\ude00\\\udfff", "\ufffd😀\\\ufffd"],
+    ["words: \\ud83d \\\\ud83d", "words: \\ud83d \\\\ud83d"],
+  ] as const) {
+    assert.equal(await sent(text), expected);
+  }
+  client.close();
+  daemon.end();
+});
+
 test("a client that is closed while it connects again leaves no connection open", async () => {
   let finish = () => undefined as void;
   const slow: Answer = (_params, times, socket, id) => {

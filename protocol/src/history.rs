@@ -29,7 +29,8 @@ pub struct ExpandParams {
     pub max_bytes: Option<u64>,
 }
 
-/// Items as they were written, byte for byte: keys keep their order, numbers their digits.
+/// Items as they were written, byte for byte: keys keep their order, numbers their digits. What is no Unicode, as half of
+/// a surrogate pair, is a replacement character.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "HistoryExpandResult")]
@@ -98,8 +99,8 @@ pub struct HistoryGetResult {
     pub seq: u64,
     /// What the history begins with.
     pub base: Base,
-    /// The items, byte for byte as the transcript holds them. Secrets are *not* replaced here: these are the
-    /// user's own bytes.
+    /// The items, byte for byte as the transcript holds them where that is Unicode. Secrets are *not* replaced here:
+    /// these are the user's own bytes.
     #[schemars(extend("x-text" = "raw"))]
     pub items: Vec<Box<RawValue>>,
     /// Where each of `items` comes from, in the same order.

@@ -1,6 +1,7 @@
 //! Selects the thread or job of a command. The daemon completes id prefixes.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use directories::BaseDirs;
 use longhaul_client::{Client, ClientError};
@@ -10,7 +11,7 @@ use longhaul_protocol::thread::{
 };
 use longhaul_protocol::{ErrorKind, job};
 
-use crate::failure::{Failure, REFUSED, USAGE};
+use crate::failure::{CONFIG, Failure, REFUSED, USAGE};
 use crate::session::Session;
 use crate::style::crop;
 
@@ -87,9 +88,19 @@ pub(crate) async fn thread_id(
     }
 }
 
+/// The current folder; an agent may have removed its worktree under a person's shell.
+pub(crate) fn current_folder() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| no_folder(&error))
+}
+
+fn no_folder(error: &io::Error) -> Failure {
+    Failure::new(CONFIG, format!("the current folder cannot be found: {error}"))
+        .with_hint("cd to a folder that exists")
+}
+
 /// The folder as transcripts name it: absolute, without `.`, and without links if it exists.
 pub(crate) fn folder(named: &str) -> Result<String, Failure> {
-    let path = std::path::absolute(named)?;
+    let path = std::path::absolute(named).map_err(|error| no_folder(&error))?;
     let path = path.canonicalize().unwrap_or(path);
     Ok(path.to_string_lossy().into_owned())
 }
@@ -175,7 +186,7 @@ pub(crate) async fn here(client: &Client) -> Result<String, Failure> {
 
 /// The current folder and those above it that can be its project.
 fn folders_here() -> Result<Vec<String>, Failure> {
-    let here = std::env::current_dir()?;
+    let here = current_folder()?;
     let home = BaseDirs::new().map(|folders| folders.home_dir().to_owned());
     let folders = within_project(&here, home.as_deref());
     Ok(folders.map(|folder| folder.to_string_lossy().into_owned()).collect())

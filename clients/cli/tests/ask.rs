@@ -54,6 +54,24 @@ fn default_thread_is_the_newest_of_this_project_else_of_all() {
     assert_eq!(searched.as_deref(), root.to_str());
 }
 
+/// The daemon compares folders by their names.
+#[test]
+fn folders_are_sent_as_agents_record_them() {
+    let desk = desk_in_a_project(true);
+    let folder = desk.folder.path().canonicalize().unwrap();
+    std::os::unix::fs::symlink(folder.join("project"), folder.join("link")).unwrap();
+    let root = folder.join("project").display().to_string();
+    for named in ["..", "../../link", "../../project/src/.."] {
+        desk.run_in("project/src", &["thread", "list", "--cwd", named]);
+        let listed = desk.last_params::<thread::ThreadList>().cwd;
+        assert_eq!(listed.as_deref(), Some(root.as_str()), "{named}");
+        desk.run_in("project/src", &["thread", "open", "--cwd", named]);
+        assert_eq!(desk.last_params::<thread::Open>().cwd, root, "{named}");
+    }
+    desk.run_in("project", &["thread", "open"]);
+    assert_eq!(desk.last_params::<thread::Open>().cwd, root);
+}
+
 #[test]
 fn a_thread_of_another_project_is_not_changed_unless_named() {
     let commands: [&[&str]; 6] = [

@@ -43,6 +43,24 @@ fn no_daemon_is_69_with_a_hint() {
     assert_eq!((done.code, done.stdout.as_str()), (0, "the daemon is not running\n"));
 }
 
+/// As in the worktree that an agent has removed.
+#[test]
+fn removed_folder_is_named_as_the_reason() {
+    let desk = Desk::new(script());
+    for command in ["usage", "memory show", "thread list --here", "prompts --here", "thread open"] {
+        let folder = desk.folder.path().join("gone");
+        std::fs::create_dir(&folder).unwrap();
+        let longhaul = env!("CARGO_BIN_EXE_longhaul");
+        let socket = desk.server.path().display();
+        let line = format!("rmdir ../gone && exec {longhaul} --socket {socket} {command}");
+        let mut shell = std::process::Command::new("sh");
+        crate::surround(&mut shell, desk.folder.path());
+        let done = run(shell.env("PATH", "/usr/bin:/bin").args(["-c", &line]).current_dir(&folder));
+        assert_eq!((done.code, done.stdout.as_str()), (78, ""), "{command}: {done:?}");
+        assert!(done.stderr.starts_with("error: the current folder cannot be found"), "{done:?}");
+    }
+}
+
 #[test]
 fn a_daemon_of_another_protocol_version_is_a_matter_for_a_person() {
     let cases = [

@@ -1,6 +1,7 @@
 //! Questions to a person at a terminal.
 
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 
 use longhaul_protocol::archive::{ArchiveList, Forget};
@@ -12,14 +13,24 @@ use serde_json::json;
 use crate::answers::{THREAD, script};
 use crate::{Desk, Done, program, run};
 
-/// Runs a command at a terminal at which `typed` has been typed.
-fn at_terminal(desk: &Desk, args: &[&str], typed: &str) -> Done {
+/// What hides and shows a terminal's cursor.
+const HIDE: &str = "\x1b[?25l";
+const SHOW: &str = "\x1b[?25h";
+
+/// A terminal: the person's side and the program's.
+fn terminal() -> (OwnedFd, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
     let name = std::ffi::OsStr::from_bytes(name.as_bytes());
-    let keyboard = File::options().read(true).write(true).open(name).unwrap();
+    let programs = File::options().read(true).write(true).open(name).unwrap();
+    (terminal, programs)
+}
+
+/// Runs a command at a terminal at which `typed` has been typed.
+fn at_terminal(desk: &Desk, args: &[&str], typed: &str) -> Done {
+    let (terminal, keyboard) = terminal();
     rustix::io::write(&terminal, typed.as_bytes()).unwrap();
     let mut command = program(desk.folder.path());
     run(command.stdin(keyboard).arg("--socket").arg(desk.server.path()).args(args))
@@ -105,4 +116,30 @@ fn a_thread_that_does_not_exist_is_no_question() {
     let desk = Desk::new(script().result::<ArchiveList>(json!({ "threads": [] })));
     let done = at_terminal(&desk, &["thread", "forget", "nope"], "n\n");
     assert!(!done.stdout.contains("[y/N]"), "{done:?}");
+}
+
+/// The shell of the person needs its cursor.
+#[test]
+fn a_list_that_is_interrupted_shows_the_cursor_again() {
+    let desk = Desk::new(script());
+    let (terminal, programs) = terminal();
+    let mut command = program(desk.folder.path());
+    command.stdin(programs.try_clone().unwrap()).stderr(programs);
+    command.arg("--socket").arg(desk.server.path()).args(["pick", THREAD]);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut shown = Vec::new();
+    let mut piece = [0; 4096];
+    // Fails when the program has ended and closed the terminal.
+    while let Ok(count @ 1..) = rustix::io::read(&terminal, &mut piece) {
+        shown.extend_from_slice(&piece[..count]);
+        let shown = String::from_utf8_lossy(&shown);
+        if shown.contains(HIDE) && !shown.contains(SHOW) {
+            rustix::io::write(&terminal, b"\x03").unwrap();
+        }
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.rfind(SHOW) > shown.rfind(HIDE), "{shown:?}");
+    assert!(shown.contains("interrupted"), "{shown:?}");
 }

@@ -56,9 +56,7 @@ impl Daemon {
             attempts.tick().await;
             let client = self.client().await?;
             match client.call::<M>(params.clone()).await {
-                Err(error) if error.retry() == Retry::Reconnect && Instant::now() < until => {
-                    self.forget().await;
-                }
+                Err(error) if error.retry() == Retry::Reconnect && Instant::now() < until => {}
                 answer => return Ok(answer?),
             }
         }
@@ -66,11 +64,7 @@ impl Daemon {
 
     /// Calls a method that changes something, at most once.
     pub(crate) async fn call_once<M: Method>(&self, params: M::Params) -> Result<M::Result, Fault> {
-        let answer = self.client().await?.call::<M>(params).await;
-        if answer.as_ref().is_err_and(|error| error.retry() == Retry::Reconnect) {
-            self.forget().await;
-        }
-        Ok(answer?)
+        Ok(self.client().await?.call::<M>(params).await?)
     }
 
     /// Returns an open connection; waits if the daemon may be starting.
@@ -100,10 +94,6 @@ impl Daemon {
                 return Err(error.into());
             }
         }
-    }
-
-    async fn forget(&self) {
-        *self.open.lock().await = None;
     }
 }
 

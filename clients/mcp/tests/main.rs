@@ -353,6 +353,27 @@ fn restart_repeats_reads_but_not_notes() {
     assert_eq!(calls::<memory::AddNote>(&server).len(), 1);
 }
 
+/// Also by an agent that may not start the daemon: it is known to have been there.
+#[test]
+fn a_call_waits_for_a_daemon_that_restarts_in_the_middle_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = of_agents(&folder.path().join("v1.sock"));
+    let link = socket.clone();
+    let stops = examples().on::<checkpoint::View>(move |_| {
+        std::fs::remove_file(&link).unwrap();
+        Reply::Close
+    });
+    let stopped = ScriptedServer::start(&folder.path().join("stopped.sock"), stops).unwrap();
+    std::os::unix::fs::symlink(stopped.path(), &socket).unwrap();
+    let mut agent = Agent::start(&socket);
+    let params = json!({ "name": "checkpoint_view", "arguments": { "thread_id": "t" } });
+    agent.say(&json!({ "jsonrpc": "2.0", "id": 90, "method": "tools/call", "params": params }));
+    let early = agent.lines.recv_timeout(Duration::from_millis(500));
+    assert!(early.is_err() && !socket.exists(), "{early:?}");
+    let _started = ScriptedServer::start(&socket, examples()).unwrap();
+    assert_eq!(text_at(&agent.hear(), "result.content.0.text"), "[TASK]\n- Go on.");
+}
+
 #[test]
 fn missing_daemon_and_other_version_are_reported() {
     let folder = tempfile::tempdir().unwrap();

@@ -180,6 +180,20 @@ local function check_undo(folder)
   stop()
 end
 
+--- In a container the user may have a number and no name.
+local function check_unnamed_user(folder)
+  local named = uv.os_get_passwd
+  uv.os_get_passwd = function()
+    return nil, 'ENOENT: no such file or directory'
+  end
+  client.options.socket = folder .. '/unnamed.sock'
+  local stop = play(client.options.socket, hello)
+  local result, problem = client.wait('daemon/status', {}, 2000)
+  uv.os_get_passwd = named
+  assert(result, vim.inspect(problem))
+  stop()
+end
+
 return function()
   local folder = vim.fn.tempname()
   vim.fn.mkdir(folder, 'p', 448)
@@ -188,5 +202,6 @@ return function()
   check_full_queue(folder)
   check_limits(folder)
   check_undo(folder)
+  check_unnamed_user(folder)
   client.options.socket = nil
 end

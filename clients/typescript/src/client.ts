@@ -27,7 +27,7 @@ const WAITS_MAX = 4;
 /** Maximum milliseconds between attempts to connect: for a call, and for subscriptions only. */
 const CALL_BACKOFF_MS = 500;
 const IDLE_BACKOFF_MS = 30_000;
-/** Maximum events kept for subscriptions whose answer has not been read yet. */
+/** Maximum events kept for subscriptions that have not been answered yet. */
 const EARLY_EVENTS_MAX = 64;
 
 /** Methods that must not run twice. */
@@ -168,7 +168,6 @@ export class Client {
     const subscription = new Subscription(params, (ended) => this.#unsubscribe(ended));
     const connection = await this.#connect({ mayStart: true, giveUpAt: Date.now() + ABSENCE_MS });
     await this.#start(subscription, connection, params);
-    this.#subscriptions.add(subscription);
     return subscription;
   }
 
@@ -217,6 +216,11 @@ export class Client {
   }
 
   #adopt(connection: Connection): Connection {
+    if (this.#isClosed) {
+      const closed = new LonghaulError("closed", "the client was closed");
+      connection.end(closed);
+      throw closed;
+    }
     this.#connection = connection;
     this.#session = connection.session;
     connection.whenEnded(() => void this.#resume());
@@ -250,18 +254,25 @@ export class Client {
   }
 
   async #start(subscription: Subscription, connection: Connection, params: EventSubscribeParams): Promise<void> {
-    const started = (await connection.send("event/subscribe", params).answer) as EventSubscribeResult;
     const instance = connection.session.server.instance_id;
-    subscription.position = { id: started.subscription, seq: started.seq, instance };
-    const early = this.#early.splice(0).filter((event) => event.subscription === started.subscription);
-    for (const event of early) subscription.deliver(event.result);
+    // Events follow the answer at once, so they must find the subscription.
+    const begin = (result: unknown) => {
+      const { subscription: id, seq } = result as EventSubscribeResult;
+      subscription.position = { id, seq, instance };
+      if (!subscription.isClosed) this.#subscriptions.add(subscription);
+      const early = this.#early.splice(0);
+      this.#early.push(...early.filter((event) => event.subscription !== id));
+      for (const event of early) if (event.subscription === id) subscription.deliver(event.result);
+    };
+    await connection.send("event/subscribe", params, begin).answer;
   }
 
   #deliver(event: EventNotificationParams): void {
     for (const subscription of this.#subscriptions) {
       if (subscription.position?.id === event.subscription) return subscription.deliver(event.result);
     }
-    if (this.#early.length < EARLY_EVENTS_MAX) this.#early.push(event);
+    // The oldest may be of a subscription that was closed.
+    if (this.#early.push(event) > EARLY_EVENTS_MAX) this.#early.shift();
   }
 
   #unsubscribe(subscription: Subscription): void {

@@ -16,6 +16,8 @@ import { refuseForeignSocket, unreachable } from "./socket";
 const ENVELOPE_BYTES = 256;
 
 const FULL_QUEUE_RETRY_MS = 5;
+/** Half of a surrogate pair in JSON, as where a text was cut. The daemon refuses it: it is no Unicode. Pairs are not escaped. */
+const HALF_PAIR = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 
 export interface Opening {
   socket: string;
@@ -26,6 +28,7 @@ export interface Opening {
 }
 
 interface Waiting {
+  onResult: ((result: unknown) => void) | undefined;
   resolve: (result: unknown) => void;
   reject: (error: LonghaulError) => void;
 }
@@ -89,16 +92,17 @@ export class Connection {
     else this.#onEnd.push(listener);
   }
 
-  /** Writes a request. After `forget` its answer is ignored. */
-  send(method: string, params: unknown): { answer: Promise<unknown>; forget: () => void } {
+  /** Writes a request. After `forget` its answer is ignored. `onResult` is called before the next message is read. */
+  send(method: string, params: unknown, onResult?: (result: unknown) => void): { answer: Promise<unknown>; forget: () => void } {
     if (this.#ended) throw this.#ended;
     const id = String(this.#nextId++);
-    const line = Buffer.from(`${JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} })}\n`);
+    const request = JSON.stringify({ jsonrpc: "2.0", id, method, params: params ?? {} });
+    const line = Buffer.from(`${request.replace(HALF_PAIR, "$1\ufffd")}\n`);
     const max = LIMITS.frame_bytes_max - ENVELOPE_BYTES;
     if (line.length > max) {
       throw new LonghaulError("too_large", `the request is too large: ${line.length} bytes, at most ${max}`);
     }
-    const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+    const answer = new Promise((resolve, reject) => this.#waiting.set(id, { onResult, resolve, reject }));
     // Nothing awaits it once the caller has given up.
     answer.catch(() => undefined);
     this.stream.write(line);
@@ -130,8 +134,9 @@ export class Connection {
     const waiting = this.#waiting.get(String(message.id));
     if (!waiting) return; // Its caller has given up.
     this.#waiting.delete(String(message.id));
-    if (message.error) waiting.reject(refused(message.error));
-    else waiting.resolve(message.result);
+    if (message.error) return waiting.reject(refused(message.error));
+    waiting.onResult?.(message.result);
+    waiting.resolve(message.result);
   }
 }
 

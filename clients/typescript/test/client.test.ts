@@ -113,8 +113,10 @@ test("a call waits as long as the daemon may work", async () => {
   daemon.end();
 });
 
+/** Breaks the connection at the first call. */
+const breaks: Answer = (_params, times, socket) => (times === 1 ? void socket.destroy() : { result: { threads: [] } });
+
 test("a broken connection loses no request, and events before the answer to subscribe are kept", async () => {
-  const breaks: Answer = (_params, times, socket) => (times === 1 ? void socket.destroy() : { result: { threads: [] } });
   const event = { jsonrpc: "2.0", method: "event", params: { subscription: "s", result: { seq: 8, at: 0, kind: "thread_updated", data: {} } } };
   const begins: Answer = (_params, _times, socket) => {
     socket.write(`${JSON.stringify(event)}\n`);
@@ -128,6 +130,66 @@ test("a broken connection loses no request, and events before the answer to subs
     break;
   }
   client.close();
+  daemon.end();
+});
+
+test("events that come with the answer to subscribe are kept, also of two subscriptions begun at once", async () => {
+  const lines = (id: string, count: number) =>
+    Array.from({ length: count }, (_, at) => ({ jsonrpc: "2.0", method: "event", params: { subscription: id, result: { seq: at + 1, at: 0, kind: "thread_updated", data: {} } } }));
+  const answers: object[] = [];
+  const daemon = await scripted({ initialize: hello, "event/subscribe": (_params, times, socket, id) => {
+    answers.push({ jsonrpc: "2.0", id, result: { subscription: `s${times}`, seq: 0 } }, ...lines(`s${times}`, 100));
+    if (times === 2) socket.write(answers.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    return undefined;
+  } });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  const subscriptions = await Promise.all([client.subscribe(), client.subscribe()]);
+  for (const subscription of subscriptions) {
+    const seqs: number[] = [];
+    setTimeout(() => subscription.close(), 100);
+    for await (const { seq } of subscription) seqs.push(seq);
+    assert.deepEqual(seqs, Array.from({ length: 100 }, (_, at) => at + 1));
+  }
+  client.close();
+  daemon.end();
+});
+
+test("half of a surrogate pair, which the daemon would refuse, is replaced", async () => {
+  const echo: Answer = (params) => ({ result: params });
+  const daemon = await scripted({ initialize: hello, "memory/add_note": echo });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  const sent = async (text: string) => ((await client.request("memory/add_note", { text })) as { text: string }).text;
+  for (const [text, expected] of [
+    ["half 😀".slice(0, 6), "half \ufffd"],
+    ["\ud83d\ud83d\ude00\\\udfff", "\ufffd😀\\\ufffd"],
+    ["words: \\ud83d \\\\ud83d", "words: \\ud83d \\\\ud83d"],
+  ] as const) {
+    assert.equal(await sent(text), expected);
+  }
+  client.close();
+  daemon.end();
+});
+
+test("a client that is closed while it connects again leaves no connection open", async () => {
+  let finish = () => undefined as void;
+  const slow: Answer = (_params, times, socket, id) => {
+    if (times === 1) return hello(undefined, 1, socket, id);
+    finish = () => void socket.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...hello(undefined, 1, socket, id) })}\n`);
+    server = socket;
+    connecting();
+    return undefined;
+  };
+  let server: net.Socket | undefined;
+  let connecting = () => undefined as void;
+  const began = new Promise<void>((resolve) => (connecting = resolve));
+  const daemon = await scripted({ initialize: slow, "thread/list": breaks });
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  const call = assert.rejects(client.call("thread/list", {}), { failure: "closed" });
+  await began;
+  client.close();
+  const ended = once(server!, "close");
+  finish();
+  await Promise.all([call, ended]);
   daemon.end();
 });
 

@@ -5,7 +5,7 @@ import * as net from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
 
-export type Answer = (params: any, times: number, socket: net.Socket) => object | undefined;
+export type Answer = (params: any, times: number, socket: net.Socket, id: string) => object | undefined;
 
 /** Starts one. All connections share the answers; `backlog` connections may wait to be accepted. */
 export async function scripted(answers: Record<string, Answer>, name = "v1.sock", backlog = 511) {
@@ -20,7 +20,7 @@ export async function scripted(answers: Record<string, Answer>, name = "v1.sock"
         const { id, method, params } = JSON.parse(text.slice(0, end));
         text = text.slice(end + 1);
         times.set(method, (times.get(method) ?? 0) + 1);
-        const answer = (answers[method] ?? (() => ({ result: {} })))(params, times.get(method)!, socket);
+        const answer = (answers[method] ?? (() => ({ result: {} })))(params, times.get(method)!, socket, id);
         if (answer) socket.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...answer })}\n`);
       }
     });

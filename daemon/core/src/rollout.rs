@@ -71,6 +71,16 @@ pub fn read(source: Source, line: &[u8], wants_meta: bool, visit: &mut dyn FnMut
     (source.spec().read)(line, wants_meta, visit);
 }
 
+/// The text of a line. What is no Unicode (bytes that are not UTF-8, halves of surrogate pairs where an agent cut a text)
+/// becomes replacement characters: clients could not parse it.
+#[must_use]
+pub fn text_of(line: &[u8]) -> Cow<'_, str> {
+    match repair::intact(line) {
+        Some(text) => Cow::Borrowed(text),
+        None => repair::repair(line).map_or_else(|| String::from_utf8_lossy(line), Cow::Owned),
+    }
+}
+
 type Object = Map<String, Value>;
 
 /// The JSON object on a line, repaired if only its text is damaged. Reports a line that has none, unless it is blank.

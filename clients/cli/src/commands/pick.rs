@@ -13,7 +13,7 @@ use longhaul_protocol::compaction::{Preview, PreviewParams, PreviewResult};
 use serde::Serialize;
 
 use super::pin::list_choices;
-use crate::failure::{Failure, USAGE};
+use crate::failure::{Failure, REFUSED, USAGE};
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted, crop};
@@ -44,6 +44,20 @@ pub(crate) async fn run(args: PickArgs, session: &Session) -> Result<(), Failure
             "use longhaul compact --preview --json, longhaul pin and longhaul drop instead",
         ));
     }
+    tokio::select! {
+        // First, because the list fails, too, when it reads Ctrl-C.
+        biased;
+        interrupted = tokio::signal::ctrl_c() => {
+            interrupted?;
+            // The list has hidden it.
+            Term::stderr().show_cursor()?;
+            Err(Failure::new(REFUSED, "interrupted"))
+        }
+        done = pick(args, session) => done,
+    }
+}
+
+async fn pick(args: PickArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let named = args.thread.as_deref();
     let thread = select::thread_to_change(&client, named, "longhaul pick THREAD").await?;

@@ -7,6 +7,7 @@ use longhaul_protocol::message_history::{
 
 use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
 
@@ -41,7 +42,7 @@ pub(crate) struct PromptsArgs {
 
 pub(crate) async fn run(args: PromptsArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let here = || Ok::<_, Failure>(std::env::current_dir()?.to_string_lossy().into_owned());
+    let here = || select::folder(".");
     if let Some(text) = args.add {
         let params = AppendParams { text, thread_id: args.thread, cwd: Some(here()?) };
         return session.print(&client.call::<Append>(params).await?);

@@ -46,7 +46,7 @@ end
 --- Why the socket must not be used, if so: another user's would receive transcripts.
 function M.foreign(path)
   local stat = uv.fs_stat(path)
-  local user = uv.os_get_passwd().uid
+  local user = uv.getuid()
   if stat and stat.uid ~= user and stat.uid ~= 0 then
     return ('the socket %s cannot be used: it belongs to user %d'):format(path, stat.uid)
   end

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_core::rollout;
 use longhaul_core::thread::Source;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -153,7 +154,7 @@ impl LineReader {
         Ok(line)
     }
 
-    /// The items on a line, byte for byte; several if a torn write left two.
+    /// The items on a line, byte for byte where it is Unicode; several if a torn write left two.
     pub fn items(&mut self, row: &ItemRow) -> Result<Vec<Box<RawValue>>, LineError> {
         if row.kind == ItemKind::Oversized || row.bytes > LINE_BYTES_MAX {
             return Ok(place(row).into_iter().collect());
@@ -200,7 +201,7 @@ struct Envelope<'a> {
 
 /// The items of a line: an envelope's payload, or the bare object.
 fn items_of(line: &[u8]) -> Vec<Box<RawValue>> {
-    let text = String::from_utf8_lossy(line);
+    let text = rollout::text_of(line);
     let text = text.trim_start_matches('\u{feff}');
     let objects = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let mut items = Vec::new();
@@ -245,6 +246,20 @@ mod tests {
             digest: Digest128::of(line.as_bytes()),
             excerpt: String::new(),
             call_id: None,
+        }
+    }
+
+    /// As in a Claude Code transcript whose tool cut a text in the middle of an emoji.
+    #[test]
+    fn items_are_json_that_every_client_can_parse() {
+        for (line, expected) in [
+            (&br#"{"type":"message","content":"half \ud83d"}"#[..], "half \u{fffd}"),
+            (b"{\"type\":\"message\",\"content\":\"bytes \xff\"}", "bytes \u{fffd}"),
+            (br#"{"type":"message","content":"whole \ud83d\ude00"}"#, "whole \u{1f600}"),
+        ] {
+            let items = items_of(line);
+            let item: serde_json::Value = serde_json::from_str(items[0].get()).unwrap();
+            assert_eq!(item["content"], expected);
         }
     }
 

@@ -27,6 +27,9 @@ const VARIABLES: [&str; 9] = [
     "LONGHAUL_AUTOSTART",
 ];
 
+/// Seconds that Codex waits for a tool, more than the 135 s in which the MCP server answers a hand-over.
+const TOOL_TIMEOUT_SECONDS: i64 = 150;
+
 /// Installs hooks and server; uninstalling also removes the gateway.
 pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
     let mut plan = Plan::new(direction);
@@ -191,6 +194,9 @@ fn put_server(
         let variables: toml_edit::Array = VARIABLES.into_iter().collect();
         set(server.entry("env_vars").or_insert(Item::None), variables.into());
     }
+    if !server.contains_key("tool_timeout_sec") {
+        set(server.entry("tool_timeout_sec").or_insert(Item::None), TOOL_TIMEOUT_SECONDS.into());
+    }
     if let Some(socket) = socket {
         let present = server.get("args").and_then(Item::as_array).into_iter().flatten();
         let present = present.filter_map(|word| word.as_str().map(str::to_owned)).collect();
@@ -251,6 +257,7 @@ mod tests {
             let put = put_server(path, Some(before), bridge, None).unwrap();
             let wanted = "[mcp_servers.longhaul]\ncommand = \"/opt/longhaul-mcp\"\nenv_vars = [";
             assert!(put.starts_with(before) && put.contains(wanted), "{put}");
+            assert!(put.ends_with("]\ntool_timeout_sec = 150\n"), "{put}");
             assert_eq!(put_server(path, Some(&put), bridge, None).unwrap(), put);
             let removed = remove_server(path, Some(&put)).unwrap().unwrap();
             assert_eq!(removed.trim_end(), before.trim_end());
@@ -259,7 +266,7 @@ mod tests {
 
     #[test]
     fn moved_bridge_is_updated_and_user_settings_stay() {
-        let before = "[mcp_servers.longhaul]\ncommand = \"/old/longhaul-mcp\" # here\nenv_vars = []\nenabled = false\n";
+        let before = "[mcp_servers.longhaul]\ncommand = \"/old/longhaul-mcp\" # here\nenv_vars = []\ntool_timeout_sec = 30\nenabled = false\n";
         let put = put_server(Path::new("c"), Some(before), Path::new("/new/longhaul-mcp"), None);
         assert_eq!(put.unwrap(), before.replace("/old/", "/new/"));
     }

@@ -32,13 +32,13 @@ pub(crate) struct ThreadListArgs {
 
 pub(crate) async fn run(args: ThreadListArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let here = match args.here {
+    let cwd = match args.here {
         true => Some(select::here(&client).await?),
-        false => None,
+        false => args.cwd.as_deref().map(select::folder).transpose()?,
     };
     let params = ThreadListParams {
         source: args.source,
-        cwd: args.cwd.or(here),
+        cwd,
         limit: Some(args.slice.limit),
         cursor: args.slice.cursor,
         blocked: None,

@@ -4,6 +4,7 @@ use clap::Args;
 use longhaul_protocol::thread::{Open, OpenParams, OpenResult};
 
 use crate::failure::Failure;
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -40,16 +41,10 @@ pub(crate) struct OpenArgs {
 
 pub(crate) async fn run(args: OpenArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let here = std::env::current_dir()?;
-    let cwd = match args.cwd {
-        // Absolute, since the daemon may run in another folder.
-        Some(cwd) => here.join(cwd),
-        None => here,
-    };
     let params = OpenParams {
         thread_id: args.thread,
         client_thread_id: args.key,
-        cwd: cwd.to_string_lossy().into_owned(),
+        cwd: select::folder(args.cwd.as_deref().unwrap_or("."))?,
         originator: args.originator,
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         title: args.title,

@@ -123,6 +123,11 @@ pub const VIEW_HEADER: &str = "[SESSION_CHECKPOINT v1]";
 /// has the same text.
 pub const CHECKPOINT_OPENING: &str = "The conversation so far was compacted.";
 
+/// Whether a compaction's result is a view of ours alone, as in threads of our own and in continuations for Codex.
+pub fn is_view(message: &str) -> bool {
+    message.trim_start().starts_with(VIEW_HEADER)
+}
+
 /// Whether a message carries a view of ours with its introduction: nothing in it is new to the fold.
 pub fn is_briefing(text: &str) -> bool {
     text.trim_start().starts_with(CHECKPOINT_OPENING) && text.contains(VIEW_HEADER)

@@ -71,12 +71,17 @@ impl Briefing {
     /// Records a model's summary of what came before. It replaces the previous summary, whose state is
     /// outdated. The transcript also holds the summary as ordinary words before its compaction; those were
     /// not addressed to the person, so they are dropped.
+    ///
+    /// A view of ours has nothing new, unless what it was made from is not known.
     pub(in crate::briefing) fn record_summary(
         &mut self,
         seq: u64,
         summary: &str,
         folder: Option<&str>,
     ) {
+        if contextual::is_view(summary) && self.turn > 0 {
+            return;
+        }
         self.pending_words.retain(|(_, words)| !summary.contains(text::prefix(words, 80)));
         self.remarks.retain(|line| line.heading != SUMMARY);
         let is_introduced = summary.starts_with(contextual::CODEX_SUMMARY_OPENING);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rollout::contextual;
 
 #[test]
 fn what_the_agent_said_before_its_last_call_stays_until_the_turn_ends() {
@@ -61,4 +62,21 @@ fn items_left_out_of_a_task_list_are_marked_and_stand_only_there() {
     assert!(shown.len() < 90 && shown.iter().any(|line| line.ends_with("[…]")), "{text}");
     assert!(shown.iter().all(|line| line.starts_with("[ ] T0")), "{text}");
     assert_eq!(text.matches("T001 write part 1 ").count(), 1, "{text}");
+}
+
+#[test]
+fn a_view_of_ours_that_replaces_a_history_has_nothing_new() {
+    let mut briefing = thread();
+    let words = "Both sinks are moved. All 12 tests pass.";
+    briefing.hold_words(20, words);
+    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 2_000);
+    let view = format!("{}\n[REPORTS]\n{words}\n", contextual::VIEW_HEADER);
+    briefing.record_summary(21, &view, None);
+    let text = rendered(&briefing);
+    assert!(text.contains("(the agent spoke last)") && text.contains(words), "{text}");
+    assert!(!text.contains("earlier compaction"), "{text}");
+
+    let mut unknown = Briefing::default();
+    unknown.record_summary(1, &view, None);
+    assert!(rendered(&unknown).contains(words), "it is all that is known");
 }

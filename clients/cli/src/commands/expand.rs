@@ -74,21 +74,75 @@ impl Page for ExpandResult {
     }
 }
 
-/// A message as its text, anything else as indented JSON.
+/// A message or a result as its text, anything else as indented JSON.
 pub(super) fn item_text(item: &Value, style: &Style) -> String {
-    let words = item["content"].as_array().map(|parts| {
-        let texts = parts.iter().filter_map(|part| part["text"].as_str());
-        texts.collect::<Vec<_>>().join("\n")
-    });
-    match (item["role"].as_str(), words) {
-        (Some(role), Some(words)) if !words.is_empty() => {
-            let role = style.bold(&printable::one_line(role));
-            format!("{role}\n{}\n", printable::block(words.trim_end()))
+    let message = item.get("message").filter(|message| message.is_object()).unwrap_or(item);
+    let words = ["content", "output", "text"].iter().find_map(|key| message.get(key));
+    let words = words.map(text_of).unwrap_or_default();
+    let title = message["role"].as_str().or_else(|| item["type"].as_str()).unwrap_or("item");
+    let title = style.bold(&printable::one_line(title));
+    match words.trim_end() {
+        "" => format!("{title}\n{}\n", printable::json(&format!("{item:#}"))),
+        words => format!("{title}\n{}\n", printable::block(words)),
+    }
+}
+
+/// The text of a message's content, in the form of any agent. Parts that have none are JSON.
+fn text_of(content: &Value) -> String {
+    let parts = match content {
+        Value::String(text) => return text.clone(),
+        Value::Array(parts) => return parts.iter().map(text_of).collect::<Vec<_>>().join("\n"),
+        Value::Null => return String::new(),
+        part => ["text", "content", "thinking"].iter().find_map(|key| part.get(key)),
+    };
+    parts.map_or_else(|| format!("{content:#}"), text_of)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn the_text_of_a_message_or_a_result_is_printed_for_every_agent() {
+        let result = json!([{ "type": "tool_result", "tool_use_id": "t", "content": "2 passed" }]);
+        let parts = json!([{ "type": "text", "text": "one" }, { "type": "text", "text": "two" }]);
+        for (item, expected) in [
+            (json!({ "type": "message", "role": "user", "content": parts }), "user\none\ntwo\n"),
+            (
+                json!({ "type": "user", "message": { "role": "user", "content": "Go." } }),
+                "user\nGo.\n",
+            ),
+            (
+                json!({ "type": "user", "message": { "role": "user", "content": result } }),
+                "user\n2 passed\n",
+            ),
+            (
+                json!({ "type": "function_call_output", "call_id": "c", "output": "Exit code: 0" }),
+                "function_call_output\nExit code: 0\n",
+            ),
+            (
+                json!({ "type": "function_call_output", "output": { "content": "done", "success": true } }),
+                "function_call_output\ndone\n",
+            ),
+        ] {
+            assert_eq!(item_text(&item, &plain()), expected, "{item}");
         }
-        _ => {
-            let kind = item["type"].as_str().unwrap_or("item");
-            let kind = style.bold(&printable::one_line(kind));
-            format!("{kind}\n{}\n", printable::json(&format!("{item:#}")))
-        }
+        let call = json!({ "type": "function_call", "name": "shell", "arguments": "{}" });
+        let text = item_text(&call, &plain());
+        assert!(
+            text.starts_with("function_call\n{") && text.contains("\"name\": \"shell\""),
+            "{text}"
+        );
+        let calls =
+            json!([{ "type": "text", "text": "I look." }, { "type": "tool_use", "name": "Read" }]);
+        let said = json!({ "message": { "role": "assistant", "content": calls } });
+        let text = item_text(&said, &plain());
+        assert!(
+            text.starts_with("assistant\nI look.\n{") && text.contains("\"name\": \"Read\""),
+            "{text}"
+        );
     }
 }

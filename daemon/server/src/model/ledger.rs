@@ -136,7 +136,8 @@ impl Ledger {
     }
 
     /// Corrects an entry by the outcome of the request, and returns the cost. Without numbers from the provider the
-    /// estimate stays, unless the provider certainly did not read the input.
+    /// estimate stays, unless the provider certainly did not read the input. A request that reached nobody does not count
+    /// for the day; it does for its job, which must end.
     pub(super) async fn close(
         &self,
         entry: &OpenRequest,
@@ -154,8 +155,9 @@ impl Ledger {
             }
             Err(fault) => (if fault.kind.is_billed() { entry.input } else { 0 }, 0, 0),
         };
+        let was_sent = !matches!(result, Err(fault) if fault.kind == FaultKind::Unreachable);
         let correction = UsageRow {
-            requests: 0,
+            requests: if was_sent { 0 } else { -1 },
             failures: i64::from(result.is_err()),
             input: input.cast_signed() - entry.input.cast_signed(),
             cached_input: cached_input.cast_signed(),

@@ -211,9 +211,10 @@ async fn a_spent_budget_sends_nothing() {
 #[tokio::test]
 async fn a_missing_key_and_an_absent_server_are_told_apart() {
     let rig = rig(Kind::Http(WireApi::Messages), "http://127.0.0.1:1/v1", Budget::default()).await;
-    let short = Duration::from_millis(150);
+    let short = Duration::from_secs(2);
     let failed = ask(&rig, short).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::Unreachable);
+    assert_eq!(rig.models.ledger.today().await.unwrap().requests, 0, "nobody was asked");
     let mut settings = ModelSettings::clone(&rig.models.settings());
     if let Some(provider) = settings.providers.get_mut("p") {
         provider.key = KeySource::Environment("LONGHAUL_TEST_NO_SUCH_KEY".into());

@@ -105,5 +105,6 @@ pub(in crate::service) fn request(subject: Subject, strategy: Strategy) -> Reque
         reader: None,
         templates: std::collections::BTreeMap::new(),
         focus: None,
+        redacted: 0,
     }
 }

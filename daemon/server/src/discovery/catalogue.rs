@@ -333,6 +333,11 @@ impl Catalogue {
         failed.collect()
     }
 
+    /// Why a file could not be read.
+    pub(crate) fn why_failed(&self, path: &str) -> Option<String> {
+        Some(self.lock().get(path)?.failed.as_ref()?.why.clone())
+    }
+
     pub(crate) fn list_one(&self, file: &ListedFile) {
         let mut entries = self.lock();
         let number = entries.held.listings;

@@ -248,9 +248,9 @@ pub(super) async fn check_some(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
-    let due_ms = shared.clock.now_ms().saturating_sub(CHECKED_MAX_MS);
+    let now_ms = shared.clock.now_ms();
     let mut packs = index.packs.all().await?;
-    packs.retain(|pack| pack.checked_ms < due_ms);
+    packs.retain(|pack| is_check_due(pack, now_ms));
     packs.sort_by_key(|pack| pack.checked_ms);
     let mut bytes = 0;
     for pack in packs {
@@ -262,6 +262,11 @@ pub(super) async fn check_some(
         check_if_there(shared, index, pack.pack).await?;
     }
     Ok(())
+}
+
+/// Whether to read a pack again. One that was read in the future was read by a clock that was ahead.
+fn is_check_due(pack: &PackRow, now_ms: i64) -> bool {
+    !(now_ms.saturating_sub(CHECKED_MAX_MS)..=now_ms).contains(&pack.checked_ms)
 }
 
 /// Reads a pack completely; returns whether it is undamaged, `None` if it was merged in the meantime. The caller has the turn.
@@ -378,6 +383,17 @@ mod tests {
         assert!(!is_replaced(&damaged(pack(1, 100, 1))), "a chunk is only here");
         assert!(!is_replaced(&damaged(pack(1, 0, 0))), "its contents are unknown");
         assert!(!is_replaced(&pack(1, 100, 0)));
+    }
+
+    #[test]
+    fn a_pack_is_read_again_after_a_month_or_if_the_clock_was_ahead_then() {
+        let now_ms = 100 * DAY_MS;
+        let is_due =
+            |checked_ms| is_check_due(&PackRow { checked_ms, ..pack(1, 100, 100) }, now_ms);
+        assert!(is_due(0), "never");
+        assert!(is_due(now_ms - CHECKED_MAX_MS - 1));
+        assert!(!is_due(now_ms - CHECKED_MAX_MS) && !is_due(now_ms));
+        assert!(is_due(now_ms + 1));
     }
 
     #[test]

@@ -244,6 +244,9 @@ fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
 }
 
 /// Reads some packs completely, those not read for longest first. Damaged ones, too: a transcript may be back.
+///
+/// # Errors
+/// A pack cannot be read: the first of these errors, after all others are read.
 pub(super) async fn check_some(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -252,16 +255,19 @@ pub(super) async fn check_some(
     let mut packs = index.packs.all().await?;
     packs.retain(|pack| is_check_due(pack, now_ms));
     packs.sort_by_key(|pack| pack.checked_ms);
-    let mut bytes = 0;
+    let (mut bytes, mut failed) = (0, Ok(()));
     for pack in packs {
         bytes += pack.bytes;
         if bytes > CHECK_BYTES && bytes > pack.bytes {
             break;
         }
         let _turn = shared.turn.lock().await;
-        check_if_there(shared, index, pack.pack).await?;
+        match check_if_there(shared, index, pack.pack).await {
+            Err(error @ ServiceError::File { .. }) => failed = failed.and(Err(error)),
+            checked => drop(checked?),
+        }
     }
-    Ok(())
+    failed
 }
 
 /// Whether to read a pack again. One that was read in the future was read by a clock that was ahead.
@@ -328,7 +334,39 @@ async fn on_damage(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::time::Duration;
+
     use super::*;
+    use crate::service::tests::fixture::{Fixture, conversation};
+
+    #[tokio::test]
+    async fn a_pack_that_cannot_be_read_keeps_no_other_from_being_checked() {
+        let fixture = Fixture::new().await;
+        let keeper = &fixture.services.archive;
+        let packs = async || match keeper.index() {
+            Ok(index) => index.packs.all().await.unwrap(),
+            Err(_) => Vec::new(),
+        };
+        for threads in 1..=2 {
+            fixture.thread(&conversation(threads)).await;
+            let archived = async {
+                while packs().await.len() < threads {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), archived).await.unwrap();
+        }
+        let unreadable = keeper.shared.archive.pack(packs().await[0].pack);
+        fs::remove_file(&unreadable).unwrap();
+        fs::create_dir(&unreadable).unwrap();
+        let now_ms = 2 * CHECKED_MAX_MS;
+        fixture.deps.clock.set_wall_ms(now_ms);
+        let checked = check_some(&keeper.shared, &keeper.index().unwrap()).await;
+        assert!(matches!(checked, Err(ServiceError::File { .. })), "{checked:?}");
+        let times: Vec<i64> = packs().await.iter().map(|pack| pack.checked_ms).collect();
+        assert_eq!(times, [0, now_ms]);
+    }
 
     /// A pack of one chunk with `text_bytes`, of which `used_bytes` are in use.
     fn pack(number: i64, text_bytes: u64, used_bytes: u64) -> PackRow {

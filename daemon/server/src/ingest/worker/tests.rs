@@ -87,3 +87,34 @@ async fn a_fork_whose_base_has_appeared_is_not_forgotten() {
     worker.scan().await.unwrap();
     assert!(is_queued(&worker), "after a refusal");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_files_that_seem_to_be_a_missing_one_each_has_its_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let home: PathBuf = folder.path().canonicalize().unwrap();
+    let first = path(&home, 0);
+    let copies = ["sessions/2025/11/21", "archived_sessions"].map(|at| {
+        std::fs::create_dir_all(home.join(at)).unwrap();
+        home.join(at).join(first.file_name().unwrap())
+    });
+    std::fs::write(&first, text(0, "Do it.")).unwrap();
+    let (store, ingest) = start_at(&home).await;
+    ingest.settle(Duration::from_secs(60)).await.unwrap();
+    ingest.stop().await;
+    let (_, requests) = mpsc::channel(1);
+    let mut worker = Worker::new(Arc::clone(&ingest.shared), requests, CancellationToken::new());
+    for copy in &copies {
+        std::fs::copy(&first, copy).unwrap();
+    }
+    std::fs::remove_file(&first).unwrap();
+    worker.scan().await.unwrap();
+    worker.shared.stop.store(false, Ordering::Relaxed);
+    let slice = worker.next_slice();
+    assert_eq!(slice.len(), 2);
+    worker.work(slice).await;
+    for copy in &copies {
+        let row = store.files.by_path(copy.to_str().unwrap()).await.unwrap().unwrap();
+        let rows = store.pages.rows_from(row.file_id, row.cursor.generation, 0, 8).await.unwrap();
+        assert_eq!(rows.len() as u64, row.head.unwrap().items, "{}", copy.display());
+    }
+}

@@ -1,6 +1,7 @@
 //! Credentials appear in no view, answer or file of the daemon.
 
 use longhaul_protocol::checkpoint::{CheckpointGet, CheckpointGetParams, View, ViewParams};
+use longhaul_protocol::compaction::{Phase, RunParams, TemplateOverrides};
 use serde_json::json;
 
 use crate::archive::{archived, says};
@@ -69,6 +70,39 @@ async fn planted_secrets_appear_nowhere() {
             assert!(!content.contains(secret.as_str()), "{secret} in {}", path.display());
         }
     }
+}
+
+#[tokio::test]
+async fn secrets_in_what_a_client_adds_to_a_compaction_are_replaced_and_counted() {
+    let home = tempfile::tempdir().unwrap();
+    let secrets = planted();
+    let mut rollout = Rollout::new(THREAD, home.path());
+    rollout.message("user", "Fix the login.");
+    rollout.write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    let guide = format!("Continue. Deploy with {}.", secrets[3]);
+    let params = RunParams {
+        phase: Some(Phase::MidTurn),
+        initial_context: Some(vec![message("developer", &format!("Use {}.", secrets[0]))]),
+        templates: Some(TemplateOverrides { checkpoint_guide: Some(guide), ..Default::default() }),
+        ..of_thread(THREAD)
+    };
+    let run = client.compact(params.clone()).await;
+    let id = client.start_compaction(params).await;
+    client.job_in(&format!("compact/{id}"), "done").await;
+    let started = client.compaction(&id).await.run;
+    let home = daemon.stopped().await;
+    let files = files_under(&home.path().join(".local"));
+    for secret in [&secrets[0], &secrets[3]] {
+        for run in [&run, &started] {
+            assert!(!text(run).contains(secret.as_str()), "{secret} in {}", text(run));
+        }
+        for (path, content) in &files {
+            assert!(!content.contains(secret.as_str()), "{secret} in {}", path.display());
+        }
+    }
+    assert_eq!((run.receipt.redacted, started.receipt.redacted), (2, 2));
 }
 
 #[tokio::test]

@@ -205,8 +205,9 @@ impl CompactionTable {
     pub async fn seqs(&self, thread_id: &str, limit: u32) -> Result<Vec<u64>, StoreError> {
         let pools = self.0.pools();
         let seqs: Vec<(i64,)> = sqlx::query_as(
+            // In the order of their storing: the clock may have been set back since.
             "SELECT seq FROM compaction WHERE thread_id = ?1 AND undone_at_ms IS NULL \
-             ORDER BY created_at_ms DESC, compaction_id DESC LIMIT ?2",
+             ORDER BY rowid DESC LIMIT ?2",
         )
         .bind(thread_id)
         .bind(limit)

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::path::{DAMAGED, OLDER, aside_stamp, with_suffix};
+use crate::path::{DAMAGED, OLDER, aside_stamp, newest_aside, with_suffix};
 use crate::pool::Pools;
 use crate::salvage::{SalvageReport, salvage};
 use crate::schema::{self, SCHEMA_VERSION};
@@ -115,7 +115,7 @@ pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
     }
 }
 
-/// Renames the database with its `-wal`, `-shm` and seal to `<name><mark><now_ms>`, and there clears the damaged
+/// Renames the database with its `-wal`, `-shm` and seal to `<name><mark><time>`, and there clears the damaged
 /// pages, so that their rows are not salvaged. `mark` is [`DAMAGED`] or [`OLDER`].
 ///
 /// The link `<name>.moving` has the end of that name while this runs: a kill between two of the files would leave a database
@@ -125,7 +125,9 @@ pub(crate) fn move_aside(path: &Path, mark: &str, now_ms: i64) -> Result<PathBuf
     if let Some(moved) = finish_moving(path)? {
         return Ok(moved);
     }
-    let (link, end) = (with_suffix(path, ".moving"), format!("{mark}{now_ms}"));
+    // The newest one is salvaged, and the clock may have been ahead when an earlier one was moved.
+    let after = newest_aside(path).map_or(i64::MIN, |(earlier_ms, _)| earlier_ms.saturating_add(1));
+    let (link, end) = (with_suffix(path, ".moving"), format!("{mark}{}", now_ms.max(after)));
     let denied = |path: &Path, error: std::io::Error| StoreError::Access {
         path: path.to_owned(),
         detail: error.to_string(),

@@ -21,6 +21,18 @@ pub(crate) fn aside_stamp<'a>(database: &Path, name: &'a str) -> Option<&'a str>
     rest.strip_prefix(DAMAGED).or_else(|| rest.strip_prefix(OLDER))
 }
 
+/// The database that was moved aside last, and the time in its name.
+pub(crate) fn newest_aside(database: &Path) -> Option<(i64, PathBuf)> {
+    let entries = std::fs::read_dir(database.parent()?).ok()?.flatten();
+    let stamped = entries.filter_map(|entry| {
+        let name = entry.file_name();
+        let stamp: i64 = aside_stamp(database, name.to_str()?)?.parse().ok()?;
+        Some((stamp, name))
+    });
+    let (stamp, name) = stamped.max()?;
+    Some((stamp, database.with_file_name(name)))
+}
+
 /// Percent-encodes a path for a URI.
 pub(crate) fn percent_encode(path: &Path) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);

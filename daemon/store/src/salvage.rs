@@ -21,7 +21,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
 use crate::error::{StoreError, primary_code};
-use crate::path::{aside_stamp, percent_encode};
+use crate::path::{newest_aside, percent_encode};
 use crate::pool::Pools;
 
 /// Failed statements after which the rest of a table is skipped. Each costs some 20 µs.
@@ -135,7 +135,7 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<SalvageReport>, Stor
         return Ok(None);
     }
     let mut connection = pools.writer().acquire().await.map_err(classify)?;
-    let old = newest_aside(&pools.path);
+    let old = newest_aside(&pools.path).map(|(_, old)| old);
     let is_attached = match &old {
         Some(old) => attach(&mut connection, old).await.map_err(classify)?,
         None => false,
@@ -157,17 +157,6 @@ pub(crate) async fn salvage(pools: &Pools) -> Result<Option<SalvageReport>, Stor
         decisions: rows("policy_decision"),
         complete: is_attached && copied.values().all(|table| table.complete),
     }))
-}
-
-/// The last database that was moved aside.
-fn newest_aside(path: &Path) -> Option<PathBuf> {
-    let names = std::fs::read_dir(path.parent()?).ok()?.flatten().map(|entry| entry.file_name());
-    let stamped = names.filter_map(|name| {
-        let stamp: i64 = aside_stamp(path, name.to_str()?)?.parse().ok()?;
-        Some((stamp, name))
-    });
-    let (_, name) = stamped.max()?;
-    Some(path.with_file_name(name))
 }
 
 /// Attaches the damaged file; `false` if it is not a database at all.

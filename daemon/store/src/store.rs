@@ -82,7 +82,7 @@ struct Recovery {
 impl Store {
     /// Opens or creates the database at `path`, whose folder must exist.
     ///
-    /// A file that is damaged (`<name>.corrupt-<now_ms>`) or of an older version (`<name>.older-<now_ms>`) is moved aside.
+    /// A file that is damaged (`<name>.corrupt-<time>`) or of an older version (`<name>.older-<time>`) is moved aside.
     ///
     /// # Errors
     /// `SchemaTooNew` (written by a newer longhauld; the file is not changed), `Access` (permissions), `Busy`,

@@ -204,6 +204,21 @@ async fn rows_in_the_log_are_salvaged_from_a_running_database() {
 }
 
 #[tokio::test]
+async fn a_clock_that_was_set_back_does_not_bring_an_earlier_database_back() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    // Moved aside by a clock that was ahead.
+    fs::copy(temp.path(), temp.path().with_extension("db.corrupt-9000")).unwrap();
+    let (store, _) = temp.open().await;
+    let (row, result) = compaction(999);
+    store.compactions.insert(&row, &result, None).await.unwrap();
+    damage(&temp.path(), b"step ", 1);
+    let moved = store.database.recover(6).await.unwrap().unwrap();
+    assert_eq!(store.database.rebuilt().unwrap().salvaged.unwrap().from, moved);
+    assert!(store.compactions.get("cmp_0999").await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn a_file_that_is_not_a_database_yields_nothing_and_is_replaced() {
     let temp = Temp::new();
     fs::write(temp.path(), "hello\n".repeat(1_000)).unwrap();

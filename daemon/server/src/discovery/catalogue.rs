@@ -82,7 +82,7 @@ pub(crate) struct KnownFile {
     /// State of the possible bases when the last search for the base failed.
     pub(crate) base_tried: u64,
     pub(crate) gone: bool,
-    /// Its fold was written by this version; otherwise it is folded again.
+    /// Whether its fold can be used: one of another version, or without a base that has appeared, is made again.
     pub(crate) is_readable: bool,
     pub(crate) counts: Counts,
 }
@@ -331,6 +331,11 @@ impl Catalogue {
             (!failed.is_due(path, listed)).then(|| path.to_string())
         });
         failed.collect()
+    }
+
+    /// Why a file could not be read.
+    pub(crate) fn why_failed(&self, path: &str) -> Option<String> {
+        Some(self.lock().get(path)?.failed.as_ref()?.why.clone())
     }
 
     pub(crate) fn list_one(&self, file: &ListedFile) {

@@ -15,7 +15,7 @@ pub(crate) struct Job {
     pub(crate) path: String,
     pub(crate) source: Source,
     pub(crate) archived: bool,
-    /// Fold the file again although it did not change: the transcript it continues has appeared.
+    /// Fold the file again although it seems unchanged: its lines are others, or the archive has what it continues.
     pub(crate) restart: bool,
     /// Path of the known file that it seems to be.
     pub(crate) moved_from: Option<String>,
@@ -39,7 +39,8 @@ pub(crate) struct Plan {
 /// could not be listed.
 pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
     let mut plan = Plan::default();
-    let (retries, failed) = (bases_to_retry(catalogue), catalogue.failed());
+    retry_bases(catalogue);
+    let failed = catalogue.failed();
     let entries = catalogue.lock();
     let missing: Vec<(&Arc<str>, &Entry)> =
         entries.iter().filter(|(path, entry)| is_missing(path, entry, listing)).collect();
@@ -48,9 +49,8 @@ pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
     let mut jobs: Vec<(i64, Job)> = Vec::new();
     for (path, entry) in entries.iter() {
         let Some(stat) = entry.listed else { continue };
-        let restart = retries.contains(&**path);
         let moved_from = match &entry.known {
-            Some(known) if known.is_readable && known.stat == stat && !restart => {
+            Some(known) if known.is_readable && known.stat == stat => {
                 if known.gone {
                     plan.back.push(path.to_string());
                 }
@@ -69,7 +69,7 @@ pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
             path: path.to_string(),
             source: entry.source,
             archived: entry.archived,
-            restart,
+            restart: false,
             moved_from: moved_from.map(str::to_owned),
             archived_text: None,
         };
@@ -95,8 +95,9 @@ fn is_missing(path: &str, entry: &Entry, listing: &Listing) -> bool {
             .any(|(folder, _)| std::path::Path::new(path).starts_with(folder))
 }
 
-/// Files folded without their base, whose possible bases have changed since the last try.
-fn bases_to_retry(catalogue: &Catalogue) -> HashSet<Arc<str>> {
+/// Marks files that were folded without their base, and whose possible bases have changed since: they are planned until
+/// they are stored anew, whatever listing or refusal of the store comes in between.
+fn retry_bases(catalogue: &Catalogue) {
     let waiting: Vec<(Arc<str>, Box<str>, u64)> = catalogue
         .lock()
         .iter()
@@ -105,7 +106,6 @@ fn bases_to_retry(catalogue: &Catalogue) -> HashSet<Arc<str>> {
             Some((Arc::clone(path), known.base_thread.clone()?, known.base_tried))
         })
         .collect();
-    let mut retries = HashSet::new();
     for (path, thread, tried) in waiting {
         let state = catalogue.state_of_thread(&thread, &path);
         if state == tried {
@@ -114,10 +114,9 @@ fn bases_to_retry(catalogue: &Catalogue) -> HashSet<Arc<str>> {
         if let Some(known) = catalogue.lock().get_mut(&path).and_then(|entry| entry.known.as_mut())
         {
             known.base_tried = state;
+            known.is_readable = false;
         }
-        retries.insert(path);
     }
-    retries
 }
 
 /// Missing files by the properties a moved file keeps: its inode or its name. Only a guess; reading its lines

@@ -4,6 +4,7 @@
 //! after any batch: for a more urgent file, for shutdown, or when killed.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -32,6 +33,8 @@ struct Reading<'a> {
     shared: &'a Shared,
     runtime: &'a Handle,
     out: RefCell<Outbox<'a>>,
+    /// The new path of each file that was found moved. It may not be stored yet.
+    moved: RefCell<HashMap<String, String>>,
 }
 
 /// Reads files in order until stopped; returns the jobs it did not reach.
@@ -41,8 +44,8 @@ pub(crate) fn read_slice(
     slice: Vec<Job>,
     out: &mpsc::Sender<Batch>,
 ) -> Vec<Job> {
-    let reading =
-        Reading { shared, runtime, out: RefCell::new(Outbox::new(out, shared.limits.batch_bytes)) };
+    let out = RefCell::new(Outbox::new(out, shared.limits.batch_bytes));
+    let reading = Reading { shared, runtime, out, moved: RefCell::default() };
     let mut jobs = slice.into_iter();
     for mut job in jobs.by_ref() {
         // A panic while reading one file is that file's error; other files are still read.
@@ -83,6 +86,9 @@ fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
     // A file that is not the moved one after all does not inherit its row.
     let moved_from = moved_from.filter(|_| change != FileChange::NewContent);
     let is_moved = moved_from.is_some();
+    if let Some(old) = &moved_from {
+        reading.moved.borrow_mut().insert(old.clone(), job.path.clone());
+    }
     let job = Job { moved_from, ..job.clone() };
     match (change, known) {
         (FileChange::Unchanged, _) if !is_moved => return Ok(Outcome::Unchanged),
@@ -129,11 +135,14 @@ fn catch_up_archived(reading: &Reading<'_>, job: &Job, generation: u64) -> io::R
 }
 
 /// The catalogue's data on the file, under its old path if it moved, else under its own: the job may be older than
-/// the pass that recorded the move.
+/// the pass that recorded the move. Of two files that seem to be the moved one, the second is a copy.
 fn known_file(reading: &Reading<'_>, job: &Job) -> (Option<String>, Option<KnownFile>) {
     let entries = reading.shared.catalogue.lock();
     let known = |path: &String| entries.get(path.as_str())?.known.as_deref().cloned();
-    match job.moved_from.as_ref().and_then(|old| Some((old.clone(), known(old)?))) {
+    let moved = reading.moved.borrow();
+    let is_free = |old: &&String| moved.get(*old).is_none_or(|path| *path == job.path);
+    let old = job.moved_from.as_ref().filter(is_free);
+    match old.and_then(|old| Some((old.clone(), known(old)?))) {
         Some((old, there)) => (Some(old), Some(there)),
         None => (None, known(&job.path)),
     }

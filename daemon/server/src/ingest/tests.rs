@@ -66,12 +66,12 @@ async fn settle(ingest: &Ingest) {
     ingest.settle(PATIENCE).await.unwrap();
 }
 
-fn path(home: &Path, number: usize) -> PathBuf {
+pub(super) fn path(home: &Path, number: usize) -> PathBuf {
     let id = format!("01a1fb8b-e82f-7561-87b0-{number:012x}");
     home.join(format!("sessions/rollout-2025-11-21T09-00-00-{id}.jsonl"))
 }
 
-fn text(number: usize, words: &str) -> String {
+pub(super) fn text(number: usize, words: &str) -> String {
     let meta = format!(r#"{{"id":"01a1fb8b-e82f-7561-87b0-{number:012x}","cwd":"/w"}}"#);
     let message = format!(
         r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{words}"}}]}}"#

@@ -191,7 +191,7 @@ impl Worker {
             }
             Request::File(path, reply) => {
                 let job = match self.inspect(path).await {
-                    PathState::Tracked(job) => Some(job),
+                    PathState::Tracked(job) => Ok(job),
                     PathState::New(path) => {
                         if !self.scanned.iter().any(|job| job.path == path)
                             && let Err(error) = self.scan().await
@@ -199,17 +199,18 @@ impl Worker {
                             reply.send(Err(SyncError::refused(&error))).ok();
                             return self.on_refusal(&error).await;
                         }
-                        self.promote(&path)
+                        self.promote(&path).ok_or_else(|| self.shared.catalogue.why_failed(&path))
                     }
-                    PathState::Nothing => None,
+                    PathState::Nothing => Err(None),
                 };
                 match job {
-                    Some(job) => {
+                    Ok(job) => {
                         self.waiting.push((job.path.clone(), reply));
                         self.urgent.push_back(job);
                     }
-                    None => {
-                        reply.send(Err(SyncError::Failed("no such transcript".to_owned()))).ok();
+                    Err(why) => {
+                        let why = why.unwrap_or_else(|| "no such transcript".to_owned());
+                        reply.send(Err(SyncError::Failed(why))).ok();
                     }
                 }
             }

@@ -155,6 +155,7 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
             convert::same_variants!(step, wire::AgentStep => AgentStep, Announced | Answered)
         }),
         install,
+        redacted: 0,
     };
     Ok(request)
 }

@@ -142,6 +142,7 @@ impl Failure {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::FileTooLarge => ErrorKind::DiskFull,
+            io::ErrorKind::AlreadyExists => ErrorKind::FileExists,
             _ if source.raw_os_error() == Some(EIO) => ErrorKind::DiskFailed,
             _ => ErrorKind::Internal,
         };

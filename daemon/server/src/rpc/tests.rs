@@ -2,6 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
+use longhaul_core::memory::Origin;
 use longhaul_protocol::context::Estimate;
 use longhaul_protocol::daemon::Status;
 use longhaul_protocol::thread;
@@ -98,6 +99,16 @@ async fn a_cause_stays_inside_and_the_client_gets_the_request_id() {
     assert!(!answers[0].to_string().contains("secret"), "{}", answers[0]);
     assert_eq!(answers[0]["error"]["data"]["kind"], "internal");
     assert!(answers[0]["error"]["data"]["request_id"].is_string());
+}
+
+#[tokio::test]
+async fn a_folder_in_the_place_of_memory_is_named_and_is_not_called_a_defect() {
+    let home = tempfile::tempdir().unwrap();
+    let (services, deps) = services(home.path()).await;
+    let in_the_way = deps.config.now().state_dir.join("memory");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let added = services.memory.notes.add("deploy on mondays", None, Origin::of_edit()).await;
+    assert_eq!(Failure::from(added.unwrap_err()).kind(), ErrorKind::FileExists);
 }
 
 #[tokio::test]

@@ -80,6 +80,24 @@ async fn an_automatic_compaction_is_rejected_until_growth_and_a_manual_one_never
 }
 
 #[tokio::test]
+async fn an_automatic_compaction_is_rejected_until_growth_after_the_clock_was_set_back_too() {
+    let fixture = Fixture::new().await;
+    let services = &fixture.services;
+    let thread_id = fixture.thread(&conversation(12)).await;
+    let by = |trigger: &str| {
+        let subject = Subject::Thread { thread_id: thread_id.clone(), as_of: None };
+        let asked = request(subject, Strategy::Checkpoint);
+        crate::service::compaction::Request { trigger: trigger.to_owned(), ..asked }
+    };
+    services.compaction.compactor.run(by("manual")).await.unwrap();
+    fixture.deps.clock.set_wall_ms(500_000);
+    fixture.add(&thread_id, "later", &conversation(40)).await;
+    services.compaction.compactor.run(by("auto")).await.unwrap();
+    let refused = services.compaction.compactor.run(by("auto")).await;
+    assert!(matches!(refused, Err(ServiceError::NotWorthwhile { .. })), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_job_compacts_once_and_an_unknown_one_cannot_be_cancelled() {
     let fixture = Fixture::new().await;
     let services = &fixture.services;

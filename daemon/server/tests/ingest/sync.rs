@@ -44,6 +44,16 @@ async fn a_sync_of_a_current_thread_needs_no_worker() {
 }
 
 #[tokio::test]
+async fn each_sync_of_a_file_that_cannot_be_read_says_why() {
+    let rig = Rig::new().await;
+    let path = rig.write(&format!("{}.zst", name(1)), "this is not zstd at all");
+    let sync = async || rig.ingest.sync(SyncTarget::Path(path.clone()), None, WAIT).await;
+    let first = sync().await;
+    assert!(matches!(&first, Err(SyncError::Failed(why)) if why.contains("frame")), "{first:?}");
+    assert_eq!(sync().await, first);
+}
+
+#[tokio::test]
 async fn a_sync_waits_for_bytes_until_its_deadline() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 2));

@@ -260,6 +260,7 @@ impl Life {
             reader: None,
             templates: std::collections::BTreeMap::new(),
             focus: None,
+            redacted: 0,
         }
     }
 

@@ -30,12 +30,12 @@ impl Worker {
     }
 
     /// Handles a refusal of the store: damage is repaired, anything else waits. Either way the next scan finds
-    /// again what was not stored, and a recheck the files that must be read again.
+    /// again what was not stored, and the files that must be read again.
     pub(super) async fn on_refusal(&mut self, error: &StoreError) {
         tracing::warn!(%error, "store refused what was read");
         self.scanned.clear();
         for job in self.urgent.drain(..).chain(self.hinted.drain(..)).filter(|job| job.restart) {
-            self.rechecks.put(job.path, Instant::now());
+            self.shared.catalogue.distrust(&job.path);
         }
         let refused = SyncError::refused(error);
         for (_, reply) in self.waiting.drain(..) {

@@ -244,24 +244,35 @@ fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
 }
 
 /// Reads some packs completely, those not read for longest first. Damaged ones, too: a transcript may be back.
+///
+/// # Errors
+/// A pack cannot be read: the first of these errors, after all others are read.
 pub(super) async fn check_some(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
-    let due_ms = shared.clock.now_ms().saturating_sub(CHECKED_MAX_MS);
+    let now_ms = shared.clock.now_ms();
     let mut packs = index.packs.all().await?;
-    packs.retain(|pack| pack.checked_ms < due_ms);
+    packs.retain(|pack| is_check_due(pack, now_ms));
     packs.sort_by_key(|pack| pack.checked_ms);
-    let mut bytes = 0;
+    let (mut bytes, mut failed) = (0, Ok(()));
     for pack in packs {
         bytes += pack.bytes;
         if bytes > CHECK_BYTES && bytes > pack.bytes {
             break;
         }
         let _turn = shared.turn.lock().await;
-        check_if_there(shared, index, pack.pack).await?;
+        match check_if_there(shared, index, pack.pack).await {
+            Err(error @ ServiceError::File { .. }) => failed = failed.and(Err(error)),
+            checked => drop(checked?),
+        }
     }
-    Ok(())
+    failed
+}
+
+/// Whether to read a pack again. One that was read in the future was read by a clock that was ahead.
+fn is_check_due(pack: &PackRow, now_ms: i64) -> bool {
+    !(now_ms.saturating_sub(CHECKED_MAX_MS)..=now_ms).contains(&pack.checked_ms)
 }
 
 /// Reads a pack completely; returns whether it is undamaged, `None` if it was merged in the meantime. The caller has the turn.
@@ -323,7 +334,39 @@ async fn on_damage(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::time::Duration;
+
     use super::*;
+    use crate::service::tests::fixture::{Fixture, conversation};
+
+    #[tokio::test]
+    async fn a_pack_that_cannot_be_read_keeps_no_other_from_being_checked() {
+        let fixture = Fixture::new().await;
+        let keeper = &fixture.services.archive;
+        let packs = async || match keeper.index() {
+            Ok(index) => index.packs.all().await.unwrap(),
+            Err(_) => Vec::new(),
+        };
+        for threads in 1..=2 {
+            fixture.thread(&conversation(threads)).await;
+            let archived = async {
+                while packs().await.len() < threads {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), archived).await.unwrap();
+        }
+        let unreadable = keeper.shared.archive.pack(packs().await[0].pack);
+        fs::remove_file(&unreadable).unwrap();
+        fs::create_dir(&unreadable).unwrap();
+        let now_ms = 2 * CHECKED_MAX_MS;
+        fixture.deps.clock.set_wall_ms(now_ms);
+        let checked = check_some(&keeper.shared, &keeper.index().unwrap()).await;
+        assert!(matches!(checked, Err(ServiceError::File { .. })), "{checked:?}");
+        let times: Vec<i64> = packs().await.iter().map(|pack| pack.checked_ms).collect();
+        assert_eq!(times, [0, now_ms]);
+    }
 
     /// A pack of one chunk with `text_bytes`, of which `used_bytes` are in use.
     fn pack(number: i64, text_bytes: u64, used_bytes: u64) -> PackRow {
@@ -378,6 +421,17 @@ mod tests {
         assert!(!is_replaced(&damaged(pack(1, 100, 1))), "a chunk is only here");
         assert!(!is_replaced(&damaged(pack(1, 0, 0))), "its contents are unknown");
         assert!(!is_replaced(&pack(1, 100, 0)));
+    }
+
+    #[test]
+    fn a_pack_is_read_again_after_a_month_or_if_the_clock_was_ahead_then() {
+        let now_ms = 100 * DAY_MS;
+        let is_due =
+            |checked_ms| is_check_due(&PackRow { checked_ms, ..pack(1, 100, 100) }, now_ms);
+        assert!(is_due(0), "never");
+        assert!(is_due(now_ms - CHECKED_MAX_MS - 1));
+        assert!(!is_due(now_ms - CHECKED_MAX_MS) && !is_due(now_ms));
+        assert!(is_due(now_ms + 1));
     }
 
     #[test]

@@ -37,6 +37,7 @@ impl CompactionJobs {
     /// Starts a compaction in the background; returns its id and its job.
     pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
         request.check_templates()?;
+        request.redact();
         self.compactor.records.check_install(&request).await?;
         let id = self.compactor.new_id();
         let _running = self.compactor.running.begin(&id);

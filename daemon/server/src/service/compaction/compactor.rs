@@ -80,6 +80,7 @@ impl Compactor {
         store_as: StoreAs<'_>,
     ) -> Result<Compaction, ServiceError> {
         request.check_templates()?;
+        request.redact();
         self.records.check_install(&request).await?;
         let id = progress.id().to_owned();
         let _running = self.running.begin(&id);
@@ -168,7 +169,7 @@ fn assemble(
         view: replacement.view,
         tokens: (before, after),
         receipt,
-        redacted: redacted + replacement.redacted,
+        redacted: request.redacted + redacted + replacement.redacted,
         warnings,
         phase: request.phase,
         trigger: request.trigger.clone(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_core::compaction::Phase;
 use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::redact::{redact, redact_value};
 use longhaul_core::template::{self, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,6 +62,9 @@ pub struct Request {
     /// What the view is to be about, redacted. It weighs lines and is never quoted.
     #[serde(default)]
     pub focus: Option<String>,
+    /// Number of secrets replaced in the context and the texts.
+    #[serde(default)]
+    pub redacted: u64,
 }
 
 /// A model named by a caller.
@@ -116,6 +120,17 @@ impl Request {
                 Some(thread_id.as_str()).filter(|_| self.install)
             }
             Subject::Items(_) | Subject::Stored(_) => None,
+        }
+    }
+
+    /// Replaces secrets in the caller's context and texts: both may be stored, with the request and with the result.
+    pub(super) fn redact(&mut self) {
+        let context = self.initial_context.iter_mut().map(redact_value);
+        self.redacted += context.map(u64::from).sum::<u64>();
+        for text in self.templates.values_mut() {
+            let clean = redact(text);
+            self.redacted += u64::from(clean.hits);
+            *text = clean.text.into_owned();
         }
     }
 

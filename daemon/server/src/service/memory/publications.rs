@@ -90,6 +90,12 @@ impl Publications {
         Ok(self.keep(publication))
     }
 
+    /// Whether the cache has an older generation than this one.
+    fn is_behind(&self, generation: u64) -> bool {
+        let cached = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.as_ref().is_some_and(|cached| cached.generation < generation)
+    }
+
     /// The path of a thread's summary.
     pub(super) async fn summary_path(
         &self,
@@ -204,6 +210,10 @@ impl Publications {
         };
         let before = generations.next();
         self.restore(&newest).await?;
+        // The folder may have refused it when it was published.
+        if self.is_behind(newest.generation) {
+            self.set(&newest);
+        }
         let reading = self.in_folder(move |folder| {
             let mut edits = newest.edits.clone();
             if let Some(Generation { generation, found: Some(seen), .. }) = before

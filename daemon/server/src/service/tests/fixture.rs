@@ -54,14 +54,20 @@ impl Fixture {
         };
         let recordings = &self.services.thread.recordings;
         let opened = recordings.open(Key::New, opening).await.unwrap();
+        self.add(&opened.thread_id, "first", items).await;
+        opened.thread_id
+    }
+
+    /// Appends items to a recorded thread, under client ids that begin with `name`, and reads it to its end.
+    pub(in crate::service) async fn add(&self, thread_id: &str, name: &str, items: &[Value]) {
+        let recordings = &self.services.thread.recordings;
         let addition = |(n, item): (usize, &Value)| Addition {
-            client_item_id: n.to_string(),
+            client_item_id: format!("{name}-{n}"),
             body: Body::Item(item.clone()),
         };
         let additions = items.iter().enumerate().map(addition).collect();
-        recordings.append(&opened.thread_id, additions, None).await.unwrap();
-        recordings.close(&opened.thread_id).await.unwrap();
-        opened.thread_id
+        recordings.append(thread_id, additions, None).await.unwrap();
+        recordings.close(thread_id).await.unwrap();
     }
 }
 
@@ -99,5 +105,6 @@ pub(in crate::service) fn request(subject: Subject, strategy: Strategy) -> Reque
         reader: None,
         templates: std::collections::BTreeMap::new(),
         focus: None,
+        redacted: 0,
     }
 }

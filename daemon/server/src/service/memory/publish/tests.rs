@@ -39,3 +39,21 @@ async fn nothing_is_forgotten_while_an_old_generation_could_not_be_removed() {
     notes.forget(Exclusion::Project("/w/any".to_owned())).await.unwrap();
     assert!(!old.exists());
 }
+
+#[tokio::test]
+async fn a_publication_that_its_folder_delayed_is_shown_once_the_folder_has_it() {
+    let fixture = Fixture::new().await;
+    let memory = &fixture.services.memory;
+    let shown = async || memory.reader.summary(None, None, false).await.unwrap();
+    let add = async || memory.notes.add("deploy on mondays", None, Origin::of_edit()).await;
+    assert_eq!(shown().await.generation, 0);
+    let in_the_way = fixture.deps.config.now().state_dir.join("memory");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let failed = add().await;
+    assert!(matches!(failed, Err(ServiceError::File { .. })), "{failed:?}");
+    std::fs::remove_dir(&in_the_way).unwrap();
+    assert_eq!(add().await.unwrap().generation, 1);
+    let shown = shown().await;
+    assert_eq!(shown.generation, 1);
+    assert!(shown.text.contains("deploy on mondays"), "{}", shown.text);
+}

@@ -1,6 +1,6 @@
 //! Condenses what a command printed to the lines that say what came of it.
 
-use super::{listing, warnings};
+use super::{documents, listing, warnings};
 use crate::rollout::output;
 use crate::text;
 
@@ -39,7 +39,7 @@ pub(super) fn of(command: &str, printed: &str) -> Option<String> {
     if is_look && (printed.len() > LOOK_PRINTED_BYTES || printed.ends_with(NOTHING)) {
         return None;
     }
-    if let Some(names) = listing::names(printed).filter(|_| !is_look) {
+    if let Some(names) = listing::names(printed).filter(|it| !is_look || lists_steps(it)) {
         return Some(text::cut_words(&names, RESULT_BYTES).into_owned());
     }
     let lines = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -52,6 +52,16 @@ pub(super) fn of(command: &str, printed: &str) -> Option<String> {
         () if is_look => None,
         () => Some(best(&lines)),
     }
+}
+
+/// Files of a list from which on it is one of the steps of a workflow.
+const STEPS_MIN: usize = 3;
+
+/// Whether a result is a list of the steps of a workflow: `step-01-init.md, step-02-plan.md, …`.
+pub(super) fn lists_steps(result: &str) -> bool {
+    let names = result.split(", ");
+    let steps = names.filter(|name| !name.contains(' ') && documents::step_in(name).is_some());
+    steps.take(STEPS_MIN).count() == STEPS_MIN
 }
 
 /// The lines of a result that warn, if any.
@@ -137,6 +147,14 @@ mod tests {
             ),
             ("cd w && ls parts", "a.rs", Some("a.rs")),
             ("rg lexer src", &*long, None),
+            (
+                "ls steps",
+                "step-01-read-the-grammar.md\nstep-02-list-the-tokens.md\nstep-03-write-the-lexer.md\nstep-04-check.md\nnotes.md\n",
+                Some(
+                    "step-01-read-the-grammar.md, step-02-list-the-tokens.md, step-03-write-the-lexer.md, step-04-check.md, notes.md",
+                ),
+            ),
+            ("ls src", &*"the-parser-of-expressions.rs\n".repeat(5), None),
             ("rg lexer src", "exit 1, printed nothing", None),
             (
                 "ls parts",

@@ -47,6 +47,12 @@ pub(super) fn says_state(front: &str) -> bool {
     STATE.iter().any(|word| key.contains(word))
 }
 
+/// Whether a line is an entry that says how far its document is: `stepsCompleted: [1, 2]`.
+pub(super) fn is_state(line: &str) -> bool {
+    let key = line.split_once(": ").map(|(key, _)| key);
+    key.is_some_and(|key| key.chars().all(|c| c.is_alphanumeric() || c == '_')) && says_state(line)
+}
+
 /// The front matter as one line, and the number of lines it takes.
 pub(super) fn front_matter(text: &str) -> (String, usize) {
     let mut lines = text.lines().map(|line| without_number(line).trim());
@@ -78,6 +84,19 @@ pub(super) fn front_matter(text: &str) -> (String, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_entry_says_how_far_its_document_is_by_its_key() {
+        for (line, expected) in [
+            ("stepsCompleted: [1, 2]", true),
+            ("status: done", true),
+            ("title: Status of the parser", false),
+            ("The next step: write it", false),
+            ("status", false),
+        ] {
+            assert_eq!(is_state(line), expected, "{line}");
+        }
+    }
 
     #[test]
     fn the_state_of_a_document_comes_before_what_it_is_about() {

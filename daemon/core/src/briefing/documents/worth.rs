@@ -3,7 +3,7 @@
 use super::super::lines;
 use super::super::marks::{self, decides};
 use super::super::placeholders::is_placeholder;
-use super::front_matter::says_state;
+use super::front_matter::{is_state, says_state};
 use super::passages::FRONT_MATTER;
 use crate::phrases::Phrases;
 
@@ -29,6 +29,8 @@ pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if names_next_step(line) => 170,
         () if gives_verdict(line) => 260,
         () if heading == FRONT_MATTER && says_state(line) => 150,
+        // An edit shows such a line without what it stands in.
+        () if heading.is_empty() && is_state(line) => 150,
         () if line.len() < EMPTY_BYTES && marks::EMPTY.is_in(line) => 20,
         () if decides(heading) => 180,
         () if marks::REASONS.is_in(line) || has_version(line) => 140,

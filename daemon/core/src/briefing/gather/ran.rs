@@ -13,6 +13,9 @@ const BARE_STRENGTH: u16 = 60;
 const WATCHING_STRENGTH: u16 = 40;
 const BARE_WATCHING_STRENGTH: u16 = 15;
 
+/// Strength of a listing of a workflow's steps, which names those to come.
+const STEPS_STRENGTH: u16 = 200;
+
 /// The newest commands without a result count in full.
 const BARE_NEWEST: usize = 8;
 
@@ -55,8 +58,11 @@ impl<'a> Builder<'a> {
             };
             let Some(holds) = holds else { continue };
             let age = usize::try_from(self.briefing.turn().saturating_sub(it.turn)).unwrap_or(2);
-            let strength =
-                if checks::only_watches(it.command) { WATCHING_STRENGTH } else { STRENGTH };
+            let strength = match () {
+                () if result::lists_steps(&holds) => STEPS_STRENGTH,
+                () if checks::only_watches(it.command) => WATCHING_STRENGTH,
+                () => STRENGTH,
+            };
             let exit = if it.exit.is_empty() { "" } else { "; " };
             let text = format!("#{} {} → {}{exit}{holds}", it.seq, it.command, it.exit);
             self.push(EvidenceKind::Ran, (it.seq, 0), (age, self.in_view(strength)), text);

@@ -50,9 +50,9 @@ impl Forgetting {
     /// during the call; or a step fails, and another call continues.
     pub async fn forget(&self, named: &str) -> Result<ThreadForgetResult, ServiceError> {
         let Followers { ingest, archive, full_text, notes } = &self.followers;
+        let thread_id = archive.known_thread(named).await?;
         // Before anything is erased.
         full_text.index().ok_or(ServiceError::IndexNotOpen)?;
-        let thread_id = archive.known_thread(named).await?;
         // A transcript may have been moved. No pass that began before this still runs, and could store the thread again.
         ingest.scan().await?;
         has_no_transcript(ingest, &thread_id)?;

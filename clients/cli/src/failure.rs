@@ -189,6 +189,8 @@ fn is_of_another_version(error: &WireError) -> bool {
 /// The thousands of an error code say who must act; see the protocol's error table.
 fn exit_of(error: &WireError) -> u8 {
     match error.code {
+        // Among the invalid requests, but what is invalid is a file.
+        code if code == WireKind::ConfigInvalid.code() => CONFIG,
         1000..=1999 | -32700 | -32602..=-32600 | -32008..=-32006 => USAGE,
         2000..=2999 => REFUSED,
         3000..=3999 => TRY_LATER,
@@ -215,6 +217,7 @@ mod tests {
                 -32009 | 3000..=3999 => TRY_LATER,
                 2000..=2999 => REFUSED,
                 5000..=5999 => CONFIG,
+                _ if *kind == WireKind::ConfigInvalid => CONFIG,
                 _ => USAGE,
             };
             assert_eq!(exit_of(&WireError::new(*kind, "m")), expected, "{}", kind.name());

@@ -18,6 +18,7 @@ fn exit_code_depends_on_the_error_kind() {
         (ErrorKind::NotWorthwhile, 1),
         (ErrorKind::LimitExceeded, 64),
         (ErrorKind::InvalidParams, 64),
+        (ErrorKind::ConfigInvalid, 78),
         (ErrorKind::Internal, 70),
         (ErrorKind::ModelOutputInvalid, 70),
         (ErrorKind::StoreBusy, 75),

@@ -19,6 +19,7 @@ mod down;
 mod drop;
 mod eval;
 mod expand;
+mod follow;
 mod history;
 mod hook;
 mod install;

@@ -142,16 +142,19 @@ impl From<serde_json::Error> for Failure {
 }
 
 /// Params with another name on the command line, and where a person finds a right value.
-const PARAMS: [(&str, &str, Option<&str>); 11] = [
+const PARAMS: [(&str, &str, Option<&str>); 14] = [
     ("as_of", "--as-of", None),
+    ("client_thread_id", "--key", None),
     ("context_window", "--window", None),
     ("cursor", "--cursor", Some("use the one that the list ends with")),
     ("entry_id", "--entry", Some("longhaul memory show MEMORY.md: lines end with their ids")),
     ("handle", "HANDLE", Some("longhaul history and longhaul compaction show list handles")),
     ("kinds", "--kind", None),
     ("max_tokens", "--max-tokens", None),
-    ("note_id", "--note", Some("longhaul memory note prints the id of a note")),
+    ("note_id", "NOTE", Some("longhaul memory note and longhaul memory review print the ids")),
     ("path", "FILE", Some("longhaul memory show --files lists the files")),
+    ("source", "--source", None),
+    ("text", "TEXT", None),
     ("to", "--to", None),
     ("thread_id", "THREAD", Some("longhaul thread list shows the ids")),
 ];
@@ -189,6 +192,8 @@ fn is_of_another_version(error: &WireError) -> bool {
 /// The thousands of an error code say who must act; see the protocol's error table.
 fn exit_of(error: &WireError) -> u8 {
     match error.code {
+        // Among the invalid requests, but what is invalid is a file.
+        code if code == WireKind::ConfigInvalid.code() => CONFIG,
         1000..=1999 | -32700 | -32602..=-32600 | -32008..=-32006 => USAGE,
         2000..=2999 => REFUSED,
         3000..=3999 => TRY_LATER,
@@ -215,6 +220,7 @@ mod tests {
                 -32009 | 3000..=3999 => TRY_LATER,
                 2000..=2999 => REFUSED,
                 5000..=5999 => CONFIG,
+                _ if *kind == WireKind::ConfigInvalid => CONFIG,
                 _ => USAGE,
             };
             assert_eq!(exit_of(&WireError::new(*kind, "m")), expected, "{}", kind.name());
@@ -268,9 +274,12 @@ mod tests {
             (failure.message, failure.hint.unwrap_or_default())
         };
         let (message, hint) = shown("params.note_id: no such note");
-        assert_eq!(message, "--note: no such note");
+        assert_eq!(message, "NOTE: no such note");
         assert!(hint.contains("memory note"), "{hint}");
         assert_eq!(shown("params.kinds: one of a, b").0, "--kind: one of a, b");
+        assert_eq!(shown("params.client_thread_id: none").0, "--key: none");
+        assert_eq!(shown("params.source: one of a, b").0, "--source: one of a, b");
+        assert_eq!(shown("params.text: must not be blank").0, "TEXT: must not be blank");
         assert_eq!(shown("params.kindness: none").0, "kindness: none");
         for (param, name, _) in PARAMS {
             assert!(name.starts_with("--") || name.to_uppercase() == name, "{param}");

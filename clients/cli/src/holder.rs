@@ -2,6 +2,7 @@
 //!
 //! A daemon whose socket was removed is still running: it holds the lock next to the socket or that of the state folder,
 //! and binds the socket again within two seconds. "Not running" would be wrong, and a second daemon could not start.
+//! A daemon that hangs holds them too; the system accepts connections for it.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -76,7 +77,10 @@ impl Holder {
             );
         }
         let pid = self.pid.map_or("PID".to_owned(), |pid| pid.to_string());
-        format!("try again in a few seconds; if that fails: kill {pid}, then longhaul up")
+        format!(
+            "try again in a few seconds; if that fails: kill {pid}, then longhaul up; if it does not end, kill -9 {pid} \
+             (what it has confirmed is on disk)"
+        )
     }
 }
 
@@ -104,7 +108,7 @@ pub(crate) async fn connect(session: &Session) -> Result<Client, Unreached> {
             Err(error) => error,
         };
         match Holder::find(session).filter(|_| matches!(error, ClientError::NotRunning { .. })) {
-            None => return Err(Unreached::Client(error)),
+            None => return Err(unreached(error, session)),
             Some(holder) if holder.is_elsewhere() || tokio::time::Instant::now() >= until => {
                 return Err(Unreached::Held(holder));
             }
@@ -113,9 +117,22 @@ pub(crate) async fn connect(session: &Session) -> Result<Client, Unreached> {
     }
 }
 
+/// Names the process of a daemon that hangs.
+pub(crate) fn unreached(error: ClientError, session: &Session) -> Unreached {
+    let is_hung = matches!(error, ClientError::Timeout { .. });
+    match Holder::find(session).filter(|holder| is_hung && !holder.is_elsewhere()) {
+        Some(holder) => Unreached::Held(holder),
+        None => Unreached::Client(error),
+    }
+}
+
 impl From<Unreached> for Failure {
     fn from(unreached: Unreached) -> Self {
         match unreached {
+            // The client's own hint is longhaul status, which may be what asked.
+            Unreached::Client(error @ ClientError::Timeout { .. }) => {
+                Self::from(error).with_hint("try again in a moment; longhaul doctor shows more")
+            }
             Unreached::Client(error) => error.into(),
             Unreached::Held(holder) => holder.into(),
         }

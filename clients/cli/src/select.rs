@@ -77,6 +77,17 @@ pub(crate) async fn synced_thread(
     Ok(thread)
 }
 
+/// The full id of a thread, for a method that takes no prefix. A full id is not looked up: a thread that was just opened is
+/// not listed yet.
+pub(crate) async fn full_id(client: &Client, named: String) -> Result<String, Failure> {
+    /// A UUID.
+    const ID_CHARS: usize = 36;
+    match named.len() >= ID_CHARS {
+        true => Ok(named),
+        false => Ok(by_name(client, &named).await?.thread_id),
+    }
+}
+
 /// The full id of a thread that a filter names, if any.
 pub(crate) async fn thread_id(
     client: &Client,

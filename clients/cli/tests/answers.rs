@@ -39,6 +39,7 @@ pub(crate) fn script() -> Script {
             result
         })
         .result::<checkpoint::View>(json!({ "text": "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename the parser.", "tokens": 14, "digest": "d1", "seq": 4_321 }))
+        .result::<checkpoint::Choose>(pinned())
         .result::<history::Expand>(json!({
             "items": [
                 { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Rename the parser." }] },
@@ -75,6 +76,16 @@ pub(crate) fn script() -> Script {
             "compaction_id": COMPACTION, "undone_at": now(), "history": [{}, {}],
             "handles": [entry("h9", 3, 70_000)], "complete": false,
         }))
+}
+
+fn pinned() -> Value {
+    json!({
+        "choice": {
+            "choice_id": "3fa2b1c4", "thread_id": THREAD, "action": "pin", "text": "Keep the public API as it is.",
+            "tokens": 9, "created_at": now() - 1_000,
+        },
+        "was_there": false,
+    })
 }
 
 /// An archive with one damaged thread; three of its four transcripts are gone.

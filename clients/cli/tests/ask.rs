@@ -339,6 +339,21 @@ fn append_to_a_thread_of_an_agent_is_explained() {
 }
 
 #[test]
+fn append_and_close_take_a_prefix_and_look_up_no_full_id() {
+    for (named, looked_up) in [(THREAD, 0), (&THREAD[..13], 1)] {
+        let summary = crate::answers::thread();
+        let found = json!({ "thread": summary, "files": [], "checkpoint_seq": 1 });
+        let script = script().on::<thread::ThreadGet>(move |_| Reply::Result(found.clone()));
+        let desk = Desk::new(script);
+        assert_eq!(desk.run(&["thread", "close", named]).code, 0);
+        assert_eq!(desk.last_params::<thread::Close>().thread_id, THREAD);
+        assert_eq!(desk.run(&["thread", "append", named]).code, 0);
+        assert_eq!(desk.last_params::<thread::Append>().thread_id, THREAD);
+        assert_eq!(desk.server.calls::<thread::ThreadGet>().unwrap().len(), 2 * looked_up);
+    }
+}
+
+#[test]
 fn append_names_a_line_that_is_longer_than_an_item_may_be() {
     let text = "a".repeat(6 << 20);
     let lines = format!("{{\"type\":\"message\"}}\n{{\"content\":\"{text}\"}}\n");

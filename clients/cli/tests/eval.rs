@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use longhaul_client::scripted::{field, text_at};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{program, run};
 
@@ -60,4 +62,50 @@ fn compressed_session_is_measured_and_no_files_remain() {
     assert_eq!(field(&report, "corpus.failed_view_count"), 0, "{done:?}");
 
     assert_eq!(files_below(home.path()), [packed], "the daemon's folder is gone");
+}
+
+#[tokio::test]
+async fn a_killed_evaluation_leaves_no_daemon_and_no_folder() {
+    build_daemon();
+    for (signal, code) in [(Signal::INT, Some(75)), (Signal::TERM, Some(75)), (Signal::KILL, None)]
+    {
+        let home = tempfile::tempdir().unwrap();
+        let (sessions, temporary) = (home.path().join("sessions"), home.path().join("tmp"));
+        fs::create_dir_all(&sessions).unwrap();
+        fs::create_dir_all(&temporary).unwrap();
+        for copy in 0..20 {
+            fs::copy(SAMPLE, sessions.join(format!("rollout-{copy}.jsonl"))).unwrap();
+        }
+        let mut eval = program(home.path());
+        eval.env("HOME", home.path()).env("TMPDIR", &temporary).stderr(Stdio::null());
+        let mut child = eval.arg("eval").arg(&sessions).spawn().unwrap();
+        let lock = until("the daemon runs", || held_lock(&temporary)).await;
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), code, "{signal:?}");
+        until("the daemon has ended", || lock.try_lock().ok()).await;
+        let is_empty = || fs::read_dir(&temporary).unwrap().next().is_none();
+        until("its folder is gone", || is_empty().then_some(())).await;
+    }
+}
+
+/// The lock that the private daemon holds, once it does.
+fn held_lock(temporary: &Path) -> Option<fs::File> {
+    let folder = fs::read_dir(temporary).unwrap().next()?.unwrap().path();
+    let lock = fs::File::open(folder.join("state/longhauld.lock")).ok()?;
+    // The daemon writes its id once it has the lock.
+    (lock.metadata().unwrap().len() > 0).then_some(lock)
+}
+
+async fn until<T>(what: &str, mut reached: impl FnMut() -> Option<T>) -> T {
+    let waited = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(5));
+        loop {
+            ticks.tick().await;
+            if let Some(reached) = reached() {
+                return reached;
+            }
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), waited).await;
+    waited.unwrap_or_else(|_| panic!("not within 20 s: {what}"))
 }

@@ -18,6 +18,7 @@ fn exit_code_depends_on_the_error_kind() {
         (ErrorKind::NotWorthwhile, 1),
         (ErrorKind::LimitExceeded, 64),
         (ErrorKind::InvalidParams, 64),
+        (ErrorKind::ConfigInvalid, 78),
         (ErrorKind::Internal, 70),
         (ErrorKind::ModelOutputInvalid, 70),
         (ErrorKind::StoreBusy, 75),
@@ -113,6 +114,34 @@ fn unresponsive_daemon_is_reported_with_its_process() {
     assert!(done.stdout.contains("process 4242 holds the daemon's lock"), "{done:?}");
     drop(held);
     assert_eq!(run(program(folder.path()).arg("down")).stdout, "the daemon is not running\n");
+}
+
+/// The system accepts its connections, as for a process that was stopped.
+#[test]
+fn daemon_that_hangs_is_reported_with_its_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("v1.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let lock = folder.path().join("v1.sock.lock");
+    std::fs::write(&lock, format!("4242\n{}\n", socket.display())).unwrap();
+    let held = std::fs::File::open(&lock).unwrap();
+    held.lock().unwrap();
+    let said = |command: &str| {
+        let done = run(program(folder.path()).arg("--socket").arg(&socket).arg(command));
+        (done.code, done.stdout + &done.stderr)
+    };
+    std::thread::scope(|scope| {
+        let commands = [("status", 75), ("up", 75), ("down", 75), ("doctor", 78)];
+        let asked =
+            commands.map(|(command, code)| (command, code, scope.spawn(move || said(command))));
+        for (command, expected, done) in asked {
+            let (code, text) = done.join().unwrap();
+            assert_eq!(code, expected, "{command}: {text}");
+            assert!(text.contains("process 4242 holds the daemon's lock"), "{command}: {text}");
+            assert!(text.contains("kill 4242, then longhaul up"), "{command}: {text}");
+            assert!(!text.contains("longhaul status"), "{command}: {text}");
+        }
+    });
 }
 
 /// As from cron or su, where `XDG_RUNTIME_DIR` is not set: the daemon is healthy, so nobody is told to kill it.

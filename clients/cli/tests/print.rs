@@ -33,6 +33,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("thread_append", &["thread", "append", THREAD]),
     ("thread_close", &["thread", "close", THREAD]),
     ("thread_forget", &["thread", "forget", THREAD, "--yes"]),
+    ("pin", &["pin", "Keep the public API as it is.", "--thread", THREAD]),
     ("prompts", &["prompts", "parse_line"]),
     ("prompts_add", &["prompts", "--add", "Fix the parser."]),
     ("archive_status", &["archive", "status"]),

@@ -1,7 +1,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use longhaul_client::scripted::{Reply, field};
+use longhaul_client::scripted::{Reply, Script, ScriptedServer, field};
 use longhaul_protocol::{event, policy};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn evaluated(turn: u64) -> Value {
         "thread_id": THREAD, "seq": turn * 10, "turn": turn, "used": turn * 40_000, "window": 200_000,
         "decision": {
             "policy": "default", "action": "wait", "tier": "asap",
-            "percent_remaining": 100 - turn * 20, "satisfied": [],
+            "percent_remaining": 100_u64.saturating_sub(turn * 20), "satisfied": [],
             "boundaries": if turn == 3 { json!(["agent_done", "turn_complete"]) } else { json!(["turn_complete"]) },
             "reasons": [
                 { "rule": "window", "passed": true, "text": "fine" },
@@ -61,19 +61,21 @@ fn desk() -> Desk {
 }
 
 fn desk_with_events(events: Vec<String>) -> Desk {
-    let asked = std::sync::atomic::AtomicU64::new(1);
+    Desk::new(of_turns(1, events))
+}
+
+fn of_turns(first: u64, events: Vec<String>) -> Script {
+    let asked = std::sync::atomic::AtomicU64::new(first);
     let next = move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let log = json!({ "decisions": [], "events": [
         { "seq": 1, "turn": 1, "kind": "commit" }, { "seq": 2, "turn": 2, "kind": "plan_update" },
     ] });
-    Desk::new(
-        script()
-            .on::<policy::Evaluate>(move |_| Reply::Result(evaluated(next())))
-            .on::<event::Subscribe>(move |_| {
-                Reply::ResultThen(json!({ "subscription": "s1", "seq": 7 }), events.clone())
-            })
-            .result::<policy::Log>(log),
-    )
+    script()
+        .on::<policy::Evaluate>(move |_| Reply::Result(evaluated(next())))
+        .on::<event::Subscribe>(move |_| {
+            Reply::ResultThen(json!({ "subscription": "s1", "seq": 7 }), events.clone())
+        })
+        .result::<policy::Log>(log)
 }
 
 fn watch(desk: &Desk, more: &[&str]) -> std::process::Child {
@@ -135,16 +137,26 @@ fn json_lines_are_the_daemons_answers() {
 }
 
 #[test]
-fn a_daemon_that_dies_is_an_error() {
+fn a_daemon_that_restarts_is_watched_again() {
     let desk = desk_with_events(Vec::new());
-    let mut child = watch(&desk, &[]);
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    lines.next().unwrap().unwrap();
-    desk.server.close_all();
-    let done = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(done.status.code(), Some(69), "{stderr}");
-    assert!(stderr.contains("error: the connection to the daemon broke"), "{stderr}");
+    let mut child = watch(&desk, &["--json"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut next = || {
+        let now: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
+        field(&now, "turn").as_u64().unwrap()
+    };
+    assert_eq!(next(), 1);
+
+    let Desk { server, folder: _folder } = desk;
+    let socket = server.path().to_owned();
+    server.close_all();
+    drop(server);
+    std::fs::remove_file(&socket).unwrap();
+    let _second = ScriptedServer::start(&socket, of_turns(9, vec![updated(THREAD)])).unwrap();
+    assert_eq!((next(), next()), (9, 10));
+
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub use events::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
 pub(crate) use file_change::{Compared, Walk, compare};
 pub(crate) use folding::may_continue;
 pub use limits::Limits;
-pub use progress::Progress;
+pub use progress::{MissingBase, Progress};
 pub use shared::NowMs;
 pub use sync_params::{SyncPoint, SyncResult, SyncTarget};
 

@@ -105,9 +105,12 @@ async fn a_fork_with_a_missing_base_gives_a_warning_after_ingestion() {
     let warned = async {
         loop {
             if let Some(warning) = client.status().await.warnings.pop() {
-                return warning.kind;
+                return warning;
             }
         }
     };
-    assert_eq!(soon("the warning", warned).await, "base_missing");
+    let warning = soon("the warning", warned).await;
+    assert_eq!(warning.kind, "base_missing");
+    let expected = format!("thread {FORK} continues {BASE}, whose transcript is not there");
+    assert_eq!(warning.message, expected);
 }

@@ -39,7 +39,8 @@ pub(crate) async fn run(_: DownArgs, session: &Session) -> Result<(), Failure> {
         }
         Err(unreached) => return Err(unreached.into()),
     };
-    let ending = client.call::<Shutdown>(NoParams {}).await?;
+    let ending = client.call::<Shutdown>(NoParams {}).await;
+    let ending = ending.map_err(|error| holder::unreached(error, session))?;
     let drained =
         tokio::time::timeout(Duration::from_secs(DRAIN_SECONDS), gone(&client, ending.pid));
     if while_waiting("waiting for the daemon to finish", drained).await.is_err() {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use longhaul_eval::{Options, Report, VIEW_NAME, evaluate};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::{Failure, INTERNAL, REFUSED, TRY_LATER, USAGE};
 use crate::session::Session;
@@ -82,18 +83,23 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
         return Err(Failure::new(REFUSED, "there is no session to measure")
             .with_hint("name a folder that holds .jsonl or .jsonl.zst transcripts"));
     }
-    let daemon = PrivateDaemon::start(session).await?;
+    let mut signals = Signals::caught()?;
+    let daemon = tokio::select! {
+        daemon = PrivateDaemon::start(session) => daemon?,
+        () = signals.next() => return Err(interrupted()),
+    };
     let stage = Stage::new(&daemon, Arc::clone(&stop));
     if let Some(compactions) = args.successive {
-        let decay = measure(transcripts, stage, &stop, move |transcripts, stage| {
-            successive::measure(transcripts, &args.budgets, stage, compactions.get())
-        });
+        let decay =
+            measure(transcripts, stage, (&stop, &mut signals), move |transcripts, stage| {
+                successive::measure(transcripts, &args.budgets, stage, compactions.get())
+            });
         let measured = decay.await;
         daemon.stop().await;
         return session.print(&measured?);
     }
     let options = Options { budgets: args.budgets, baselines: true, misses: args.misses };
-    let measured = measure(transcripts, stage, &stop, move |transcripts, stage| {
+    let measured = measure(transcripts, stage, (&stop, &mut signals), move |transcripts, stage| {
         let report = evaluate(transcripts, &options, &mut |cut, budget| stage.view(cut, budget));
         report.map_err(|error| Failure::new(INTERNAL, error.to_string()))
     });
@@ -121,7 +127,7 @@ fn refuse_empty(report: &Report) -> Result<(), Failure> {
 async fn measure<T: Send + 'static>(
     transcripts: Transcripts,
     mut stage: Stage,
-    stop: &AtomicBool,
+    (stop, signals): (&AtomicBool, &mut Signals),
     score: impl FnOnce(&Transcripts, &mut Stage) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let scored = tokio::task::spawn_blocking(move || {
@@ -129,20 +135,35 @@ async fn measure<T: Send + 'static>(
         transcripts.finish();
         report
     });
-    let interrupted = async {
-        // Without a signal handler there is nothing to wait for.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
     tokio::select! {
         report = scored => {
             report.map_err(|error| Failure::new(INTERNAL, error.to_string()))?
         }
-        () = interrupted => {
+        () = signals.next() => {
             // No further session is read or view requested, so the scorer ends soon.
             stop.store(true, Ordering::Relaxed);
-            Err(Failure::new(TRY_LATER, "interrupted"))
+            Err(interrupted())
         }
     }
+}
+
+/// Ctrl-C and the signal by which other programs end this one. Once caught, they end only what waits for them.
+struct Signals([Signal; 2]);
+
+impl Signals {
+    fn caught() -> std::io::Result<Self> {
+        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]))
+    }
+
+    async fn next(&mut self) {
+        let [interrupt, terminate] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::new(TRY_LATER, "interrupted")
 }

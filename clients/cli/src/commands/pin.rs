@@ -135,8 +135,10 @@ impl Page for ChooseResult {
             ChoiceAction::Drop => format!("dropped{already}: left out of later views\n"),
         };
         let next = format!(
-            "preview: longhaul compact --preview {}\nundo:    longhaul {} --remove {}\n",
-            choice.thread_id, choice.action, choice.choice_id
+            "preview: longhaul compact --preview {thread}\nundo:    longhaul {} --remove {} --thread {thread}\n",
+            choice.action,
+            choice.choice_id,
+            thread = choice.thread_id,
         );
         [style.bold(&heading), text_line(choice, style), cut_note(choice), style.dim(&next)]
             .concat()

@@ -24,7 +24,8 @@ pub(crate) struct StatusArgs {}
 
 pub(crate) async fn run(_: StatusArgs, session: &Session) -> Result<(), Failure> {
     let client = holder::connect(session).await?;
-    let status = client.call::<Status>(NoParams {}).await?;
+    let status = client.call::<Status>(NoParams {}).await;
+    let status = status.map_err(|error| holder::unreached(error, session))?;
     // An older daemon does not report them.
     let blocked = rescue::blocked(&client).await.unwrap_or_default();
     session.print(&StatusPage { status, blocked })

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::commands::install::place;
 use crate::failure::{CONFIG, Failure};
+use crate::holder;
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::Style;
@@ -56,7 +57,7 @@ async fn daemon(args: UpArgs, session: &Session) -> Result<(), Failure> {
         Ok(client) => return report(&client, None, session).await,
         // There is no daemon, or it is stopping.
         Err(error) if error.retry() == Retry::Reconnect => {}
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(holder::unreached(error, session).into()),
     }
     let mut command = Command::new(find_program()?);
     command.args(&args.daemon);

@@ -3,20 +3,30 @@
 use std::io::{self, IsTerminal as _};
 
 use clap::Args;
-use longhaul_client::{Client, ClientError};
-use longhaul_protocol::event::{Event, EventKind, SubscribeParams};
+use longhaul_client::{Client, ClientError, Subscription};
+use longhaul_protocol::Retry;
+use longhaul_protocol::event::{Event, EventKind};
 use longhaul_protocol::policy::{Evaluate, EvaluateParams, EvaluateResult, Log, LogParams};
 
+use crate::commands::follow;
 use crate::failure::Failure;
 use crate::select;
 use crate::session::Session;
 use crate::style::{Style, columns, counted, crop, tokens};
 
+/// Events after which the state may differ.
+const KINDS: [EventKind; 4] = [
+    EventKind::ThreadUpdated,
+    EventKind::StoreRebuilt,
+    EventKind::PolicyDecided,
+    EventKind::LimitCrossed,
+];
+
 /// Watch a thread: its window, the boundaries of this turn and the policy's decision
 ///
 /// Prints a line whenever the turn, tier, boundaries or decision change; on a terminal, updates the last line in
-/// between. Also prints when the policy decides to act and when the thread reaches its compaction limit. Stop with
-/// Ctrl-C.
+/// between. Also prints when the policy decides to act and when the thread reaches its compaction limit. Survives a
+/// restart of the daemon. Stop with Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,39 +55,46 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     if args.once {
         return session.print(&client.call::<Evaluate>(params).await?);
     }
-    let kinds = Some(vec![
-        EventKind::ThreadUpdated,
-        EventKind::StoreRebuilt,
-        EventKind::PolicyDecided,
-        EventKind::LimitCrossed,
-    ]);
-    let mut events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await?;
+    let events = follow::subscribe(&client, &KINDS).await?;
     let head = format!("{}  {}", thread.thread_id, thread.title.as_deref().unwrap_or_default());
     session.note(&head.chars().take(usize::from(session.style.width)).collect::<String>());
-    let mut shown = LastLine::default();
-    let follow = async {
-        loop {
-            show(&client, &params, session, &mut shown).await?;
-            loop {
-                let Some(event) = events.next().await else {
-                    return Err(ClientError::Broken("the daemon ended".to_owned()).into());
-                };
-                let thread_id = event.data["thread_id"].as_str();
-                if thread_id.is_some_and(|id| id != params.thread_id) {
-                    continue;
-                }
-                if let Some(words) = message(&event).filter(|_| !session.is_json) {
-                    session.print_text(&(session.style.warn(&words) + "\n"))?;
-                    // Print the next line below it.
-                    shown.text.clear();
-                }
-                break;
-            }
-        }
-    };
     tokio::select! {
-        ended = follow => ended,
+        ended = watch(client, events, &params, session) => ended,
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
+    }
+}
+
+/// Prints each change; ends when the output is closed, or with a daemon that this program cannot use.
+async fn watch(
+    mut client: Client,
+    mut events: Subscription,
+    params: &EvaluateParams,
+    session: &Session,
+) -> Result<(), Failure> {
+    let mut shown = LastLine::default();
+    loop {
+        match look(&client, params, session).await {
+            Ok(state) => show(&state, session, &mut shown)?,
+            // The daemon is busy or stopping: wait for the next event.
+            Err(error) if matches!(error.retry(), Retry::Backoff | Retry::Reconnect) => {}
+            Err(error) => return Err(error.into()),
+        }
+        loop {
+            let Some(event) = events.next().await else {
+                (client, events) = follow::reconnect(session, &KINDS).await?;
+                break;
+            };
+            let thread_id = event.data["thread_id"].as_str();
+            if thread_id.is_some_and(|id| id != params.thread_id) {
+                continue;
+            }
+            if let Some(words) = message(&event).filter(|_| !session.is_json) {
+                session.print_text(&(session.style.warn(&words) + "\n"))?;
+                // Print the next line below it.
+                shown.text.clear();
+            }
+            break;
+        }
     }
 }
 
@@ -119,34 +136,43 @@ impl LastLine {
     }
 }
 
-/// Prints the thread's current state, unless it was printed last.
-async fn show(
+/// The thread's current state, and unless as JSON the signs of its turn.
+async fn look(
     client: &Client,
     params: &EvaluateParams,
     session: &Session,
+) -> Result<(EvaluateResult, Vec<String>), ClientError> {
+    let now = client.call::<Evaluate>(params.clone()).await?;
+    if session.is_json {
+        return Ok((now, Vec::new()));
+    }
+    let thread_id = Some(now.thread_id.clone());
+    let log = LogParams { thread_id, limit: Some(1), ..LogParams::default() };
+    let page = client.call::<Log>(log).await?;
+    let turn = page.events.iter().filter(|event| event.turn == now.turn);
+    let mut signs: Vec<_> = turn.map(|event| event.kind.replace('_', " ")).collect();
+    // Every turn starts, and a repeated sign adds nothing.
+    let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
+    signs.retain(|sign| seen.insert(sign.clone()));
+    // Signs from text are only in the decision, as is the end of a turn that continues.
+    seen.insert("turn complete".to_owned());
+    let read = now.decision.boundaries.iter().map(|sign| sign.replace('_', " "));
+    signs.extend(read.filter(|sign| seen.insert(sign.clone())));
+    Ok((now, signs))
+}
+
+/// Prints the state, unless it was printed last.
+fn show(
+    (now, signs): &(EvaluateResult, Vec<String>),
+    session: &Session,
     shown: &mut LastLine,
 ) -> Result<(), Failure> {
-    let now = client.call::<Evaluate>(params.clone()).await?;
     let (text, summary) = match session.is_json {
         true => {
-            let text = serde_json::to_string(&now)? + "\n";
+            let text = serde_json::to_string(now)? + "\n";
             (text.clone(), text)
         }
-        false => {
-            let thread_id = Some(now.thread_id.clone());
-            let log = LogParams { thread_id, limit: Some(1), ..LogParams::default() };
-            let page = client.call::<Log>(log).await?;
-            let turn = page.events.iter().filter(|event| event.turn == now.turn);
-            let mut signs: Vec<_> = turn.map(|event| event.kind.replace('_', " ")).collect();
-            // Every turn starts, and a repeated sign adds nothing.
-            let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
-            signs.retain(|sign| seen.insert(sign.clone()));
-            // Signs from text are only in the decision, as is the end of a turn that continues.
-            seen.insert("turn complete".to_owned());
-            let read = now.decision.boundaries.iter().map(|sign| sign.replace('_', " "));
-            signs.extend(read.filter(|sign| seen.insert(sign.clone())));
-            (line(&now, &signs, &session.style), summary(&now, &signs))
-        }
+        false => (line(now, signs, &session.style), summary(now, signs)),
     };
     let is_terminal = !session.is_json && io::stdout().is_terminal();
     match shown.next(&text, summary, is_terminal) {

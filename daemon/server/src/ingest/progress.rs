@@ -10,7 +10,7 @@ use longhaul_protocol::daemon::SourceStatus;
 use tokio::time::Instant;
 
 use super::error::SyncError;
-use crate::discovery::catalogue::{Catalogue, Counts, Entry};
+use crate::discovery::catalogue::{Catalogue, Counts, Entry, KnownFile};
 use crate::discovery::scan::Root;
 
 const ERRORS_MAX: usize = 32;
@@ -30,6 +30,8 @@ pub struct Progress {
     pub counts: Counts,
     /// Forks whose base is missing.
     pub bases_missing: u64,
+    /// One of them.
+    pub missing_base: Option<MissingBase>,
     /// Files and folders that cannot be read, with the reason; the first few.
     pub errors: Vec<(String, String)>,
     /// Why the store refuses what was read; `None` if it does not.
@@ -40,6 +42,14 @@ pub struct Progress {
     pub is_watch_degraded: bool,
     /// One entry for each configured folder.
     pub sources: Vec<SourceStatus>,
+}
+
+/// A fork whose base is missing; the first by its thread's id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MissingBase {
+    pub thread_id: String,
+    /// The thread that it continues.
+    pub base: String,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +77,7 @@ const TOTALS_HOLD: Duration = Duration::from_secs(1);
 struct Totals {
     counts: Counts,
     bases_missing: u64,
+    missing_base: Option<MissingBase>,
     errors: Vec<(String, String)>,
     sources: Vec<SourceStatus>,
 }
@@ -113,6 +124,7 @@ impl Counters {
             last_scan_at_ms: self.last_scan_at_ms.load(Ordering::Relaxed),
             counts: totals.counts,
             bases_missing: totals.bases_missing,
+            missing_base: totals.missing_base,
             errors,
             stalled: self.stalled().map(|why| why.to_string()),
             folds_broken: number(&self.folds_broken),
@@ -138,7 +150,7 @@ impl Counters {
             folders.iter_mut().for_each(|folder| folder.add(path, entry));
             if let Some(known) = &entry.known {
                 totals.counts.add(known.counts);
-                totals.bases_missing += u64::from(known.is_missing_base());
+                totals.note_base(known);
             }
             if let Some(failed) = &entry.failed {
                 totals.errors.push((path.to_string(), failed.why.clone()));
@@ -150,6 +162,19 @@ impl Counters {
         totals.errors.truncate(ERRORS_MAX);
         *kept = Some((revision, Instant::now(), totals.clone()));
         totals
+    }
+}
+
+impl Totals {
+    fn note_base(&mut self, known: &KnownFile) {
+        if !known.is_missing_base() {
+            return;
+        }
+        self.bases_missing += 1;
+        if let (Some(thread_id), Some(base)) = (&known.thread_id, &known.base_thread) {
+            let found = MissingBase { thread_id: thread_id.to_string(), base: base.to_string() };
+            self.missing_base = self.missing_base.take().into_iter().chain([found]).min();
+        }
     }
 }
 

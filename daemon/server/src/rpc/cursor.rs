@@ -8,7 +8,7 @@ pub(super) fn show(time_ms: i64, id: &str) -> String {
 
 /// The answer to a cursor that no answer returned.
 pub(super) fn invalid() -> Failure {
-    Failure::invalid("cursor", "the next_cursor of an earlier answer")
+    Failure::invalid("cursor", "not from an earlier answer")
 }
 
 /// Reads a cursor of a client: its time in Unix milliseconds, and its id.

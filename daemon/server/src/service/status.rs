@@ -12,7 +12,7 @@ use super::memory::{CuratorProcess, Publications};
 use super::storage::Storage;
 use crate::clock::Clock;
 use crate::config::Live;
-use crate::ingest::Progress;
+use crate::ingest::{MissingBase, Progress};
 use crate::model::Models;
 use crate::repository::Repositories;
 
@@ -183,6 +183,20 @@ fn repaired(pages: usize) -> Option<Warning> {
     ))
 }
 
+fn missing_bases(progress: &Progress) -> String {
+    let one = progress.missing_base.as_ref().map(|MissingBase { thread_id, base }| {
+        format!("thread {thread_id} continues {base}, whose transcript is not there")
+    });
+    match (progress.bases_missing, one) {
+        (1, Some(one)) => one,
+        (1, None) => "a fork continues a transcript that is not there".to_owned(),
+        (forks, one) => {
+            let forks = format!("{forks} forks continue transcripts that are not there");
+            forks + &one.map(|one| format!("; the first: {one}")).unwrap_or_default()
+        }
+    }
+}
+
 fn warnings(progress: &Progress, refused: Option<String>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |kind, message, hint| warnings.push(warning(kind, message, hint));
@@ -206,11 +220,9 @@ fn warnings(progress: &Progress, refused: Option<String>) -> Vec<Warning> {
     }
     // While files wait to be read, the missing base may be one of them.
     if progress.bases_missing > 0 && !progress.is_catching_up {
-        let message =
-            format!("{} forks continue a transcript that is not there", progress.bases_missing);
         warn(
             "base_missing",
-            message,
+            missing_bases(progress),
             "put the parent transcript back; it is then found automatically",
         );
     }

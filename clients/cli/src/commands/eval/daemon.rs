@@ -1,7 +1,7 @@
 //! A private daemon: an empty store, a socket and a Codex home in a temporary folder.
 //!
 //! Dropping the value ends the daemon and removes the folder, also after an error or Ctrl-C. If this program is
-//! killed, the daemon keeps running until it is killed too; it touches none of the user's files.
+//! killed, a guard does both.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,8 +25,14 @@ const STOP_SECONDS: u64 = 5;
 /// Milliseconds between two checks.
 const ATTEMPT_MS: u64 = 20;
 
+/// What the guard runs. Its input ends when this program does, however that happens. Then it kills the daemon, gives it
+/// time to end, since it could still add files, and removes the folder.
+const GUARD: &str = r#"read -r _; kill -KILL "$1"; sleep 1; rm -rf -- "$2""#;
+
 pub(super) struct PrivateDaemon {
-    // Fields drop in this order: the process must end before its folder is removed.
+    // Fields drop in this order: the guard must not kill a process that has taken the daemon's id, and the daemon must
+    // end before its folder is removed.
+    _guard: Process,
     process: Process,
     client: Client,
     folder: TempDir,
@@ -66,8 +72,9 @@ impl PrivateDaemon {
         }
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).process_group(0);
         let mut process = Process(command.spawn()?);
+        let guard = guard(&process.0, &folder)?;
         let client = wait_for_answer(&mut process.0, session, &folder).await?;
-        Ok(Self { process, client, folder })
+        Ok(Self { _guard: guard, process, client, folder })
     }
 
     pub(super) fn client(&self) -> Client {
@@ -92,6 +99,14 @@ impl PrivateDaemon {
             tokio::time::timeout(Duration::from_secs(STOP_SECONDS), ended).await.unwrap_or(());
         }
     }
+}
+
+/// Starts the guard, in its own process group, as the daemon: a signal to this program's group must not end it.
+fn guard(daemon: &Child, folder: &TempDir) -> Result<Process, Failure> {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", GUARD, "sh", &daemon.id().to_string()]).arg(folder.path());
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    Ok(Process(shell.spawn()?))
 }
 
 async fn wait_for_answer(

@@ -46,7 +46,7 @@ Examples:
   longhaul memory forget --note note_0199b000-0000-7000-8000-0000000000c1")]
 #[command(override_usage = "\
 longhaul memory forget [OPTIONS]
-           <--thread THREAD|--cwd DIR|--entry ID|--note ID>")]
+           <--thread THREAD|--cwd DIR|--entry ID|--note NOTE>")]
 pub(crate) struct ForgetArgs {
     #[command(flatten)]
     what: Subject,
@@ -67,8 +67,8 @@ struct Subject {
     /// One entry, by the id at the end of its line
     #[arg(long, value_name = "ID")]
     entry: Option<String>,
-    /// A note
-    #[arg(long, value_name = "ID")]
+    /// A note, by its id
+    #[arg(long, value_name = "NOTE")]
     note: Option<String>,
 }
 

@@ -52,7 +52,7 @@ Example:
 #[derive(Debug, Args)]
 struct NoteIds {
     /// Ids shown by longhaul memory review
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required = true, value_name = "NOTE")]
     ids: Vec<String>,
 }
 

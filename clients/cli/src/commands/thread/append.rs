@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::failure::{Failure, USAGE};
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
 
@@ -34,7 +35,7 @@ A line is {\"client_item_id\":…, \"item\":…} or {\"client_item_id\":…, \"m
 the item itself and gets the id PREFIX-1, PREFIX-2 … by its line number. Items already there are skipped, so \
 the same input can be sent again.")]
 pub(crate) struct AppendArgs {
-    /// Full id of the thread
+    /// Id of the thread, or a unique prefix
     thread: String,
     /// Lines are plain items; assign the ids PREFIX-1, PREFIX-2 …
     #[arg(long, value_name = "PREFIX")]
@@ -57,8 +58,9 @@ struct AppendPage {
 
 pub(crate) async fn run(args: AppendArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
+    let thread_id = select::full_id(&client, args.thread).await?;
     let mut input = io::stdin().lock();
-    let mut sum = AppendPage { thread_id: args.thread.clone(), ..AppendPage::default() };
+    let mut sum = AppendPage { thread_id: thread_id.clone(), ..AppendPage::default() };
     let mut expected_seq = args.expected_seq;
     let (mut batch, mut bytes, mut number) = (Vec::new(), 0, 0_u64);
     let mut line = Vec::new();
@@ -68,7 +70,7 @@ pub(crate) async fn run(args: AppendArgs, session: &Session) -> Result<(), Failu
         let is_full = batch.len() == APPEND_ITEMS_MAX || bytes + read > BATCH_BYTES;
         if read == 0 || (is_full && !batch.is_empty()) {
             let items = std::mem::take(&mut batch);
-            let appended = send(&client, &args.thread, items, expected_seq).await?;
+            let appended = send(&client, &thread_id, items, expected_seq).await?;
             expected_seq = expected_seq.map(|_| appended.seq);
             sum.add(&appended);
             bytes = 0;

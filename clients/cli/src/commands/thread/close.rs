@@ -4,6 +4,7 @@ use clap::Args;
 use longhaul_protocol::thread::{Close, CloseParams, CloseResult};
 
 use crate::failure::Failure;
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -15,12 +16,14 @@ Examples:
 
 A later longhaul thread append reopens the thread.")]
 pub(crate) struct CloseArgs {
-    /// Full id of the thread
+    /// Id of the thread, or a unique prefix
     thread: String,
 }
 
 pub(crate) async fn run(args: CloseArgs, session: &Session) -> Result<(), Failure> {
-    session.show::<Close>(CloseParams { thread_id: args.thread }).await
+    let client = session.connect().await?;
+    let thread_id = select::full_id(&client, args.thread).await?;
+    session.print(&client.call::<Close>(CloseParams { thread_id }).await?)
 }
 
 impl Page for CloseResult {

@@ -1,23 +1,20 @@
 //! `longhaul thread tail`.
 
-use std::time::Duration;
-
 use clap::Args;
-use longhaul_client::{Client, ClientError, Subscription};
-use longhaul_protocol::Retry;
-use longhaul_protocol::event::{EventKind, SubscribeParams};
+use longhaul_client::{Client, Subscription};
+use longhaul_protocol::event::EventKind;
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::thread::{ItemSummary, Items, ItemsParams, ItemsResult};
 use serde_json::json;
 
+use crate::commands::follow;
 use crate::failure::Failure;
 use crate::select;
 use crate::session::Session;
 use crate::style::{Style, crop, tokens};
 
-/// Shortest and longest pause before reconnecting.
-const PAUSE_MIN: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// Events after which there may be new items.
+const KINDS: [EventKind; 2] = [EventKind::ThreadUpdated, EventKind::StoreRebuilt];
 
 /// Show the last items of a thread, one per line, or follow it
 ///
@@ -45,7 +42,7 @@ pub(crate) async fn run(args: TailArgs, session: &Session) -> Result<(), Failure
     let mut tail = Tail { session, thread_id: thread.thread_id, next_seq: 0 };
     // Subscribe before the first read, to miss nothing in between.
     let events = match args.follow {
-        true => Some(subscribe(&client).await?),
+        true => Some(follow::subscribe(&client, &KINDS).await?),
         false => None,
     };
     let last = ItemsParams {
@@ -60,11 +57,6 @@ pub(crate) async fn run(args: TailArgs, session: &Session) -> Result<(), Failure
         ended = tail.follow(client, events) => ended,
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
     }
-}
-
-async fn subscribe(client: &Client) -> Result<Subscription, ClientError> {
-    let kinds = Some(vec![EventKind::ThreadUpdated, EventKind::StoreRebuilt]);
-    client.subscribe(SubscribeParams { kinds, since_seq: None }).await
 }
 
 struct Tail<'a> {
@@ -92,7 +84,7 @@ impl Tail<'_> {
                 }
             };
             if !is_ours {
-                (client, events) = self.reconnect().await?;
+                (client, events) = follow::reconnect(self.session, &KINDS).await?;
             }
             match self.catch_up(&client).await {
                 Ok(()) => {}
@@ -101,25 +93,6 @@ impl Tail<'_> {
                 Err(Stopped::Reader(failure)) => return Err(failure),
             }
         }
-    }
-
-    /// Retries without a time limit, unless the same attempt would fail again.
-    async fn reconnect(&self) -> Result<(Client, Subscription), ClientError> {
-        let mut pause = PAUSE_MIN;
-        loop {
-            let connected = self.connect().await;
-            if !connected.as_ref().is_err_and(|error| error.retry() != Retry::Never) {
-                return connected;
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
-        }
-    }
-
-    async fn connect(&self) -> Result<(Client, Subscription), ClientError> {
-        let client = Client::connect(self.session.options()).await?;
-        let events = subscribe(&client).await?;
-        Ok((client, events))
     }
 
     /// Shows all new items.

@@ -49,7 +49,7 @@ impl MemoryNotes {
         let invalid = |reason: String| ServiceError::Invalid { field: "text", reason };
         let text = text.trim();
         if text.is_empty() {
-            return Err(invalid("not blank".to_owned()));
+            return Err(invalid("must not be blank".to_owned()));
         }
         if text.len() > NOTE_BYTES_MAX {
             return Err(invalid(format!("at most {NOTE_BYTES_MAX} bytes, not {}", text.len())));

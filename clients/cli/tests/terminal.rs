@@ -134,7 +134,7 @@ fn a_list_that_is_interrupted_shows_the_cursor_again() {
     while let Ok(count @ 1..) = rustix::io::read(&terminal, &mut piece) {
         shown.extend_from_slice(&piece[..count]);
         let shown = String::from_utf8_lossy(&shown);
-        if shown.contains(HIDE) && !shown.contains(SHOW) {
+        if shown.rfind(HIDE) > shown.rfind(SHOW) {
             rustix::io::write(&terminal, b"\x03").unwrap();
         }
     }

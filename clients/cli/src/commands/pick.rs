@@ -1,6 +1,6 @@
 //! `longhaul pick`.
 
-use std::io::{IsTerminal, stderr, stdin};
+use std::io::{self, IsTerminal, stderr, stdin};
 
 use clap::Args;
 use dialoguer::MultiSelect;
@@ -45,16 +45,16 @@ pub(crate) async fn run(args: PickArgs, session: &Session) -> Result<(), Failure
         ));
     }
     tokio::select! {
-        // First, because the list fails, too, when it reads Ctrl-C.
-        biased;
-        interrupted = tokio::signal::ctrl_c() => {
-            interrupted?;
-            // The list has hidden it.
-            Term::stderr().show_cursor()?;
-            Err(Failure::new(REFUSED, "interrupted"))
-        }
+        signal = tokio::signal::ctrl_c() => Err(signal.map_or_else(Failure::from, |()| interrupted())),
         done = pick(args, session) => done,
     }
+}
+
+/// The list reads Ctrl-C and also raises its signal: whichever is seen first.
+fn interrupted() -> Failure {
+    // The list has hidden it.
+    let shown = Term::stderr().show_cursor();
+    shown.map_or_else(Failure::from, |()| Failure::new(REFUSED, "interrupted"))
 }
 
 async fn pick(args: PickArgs, session: &Session) -> Result<(), Failure> {
@@ -82,7 +82,10 @@ async fn pick(args: PickArgs, session: &Session) -> Result<(), Failure> {
         list.interact_on_opt(&Term::stderr())
     });
     let answer = asking.await.map_err(|error| Failure::new(USAGE, error.to_string()))?;
-    let answer = answer.map_err(|error| Failure::new(USAGE, error.to_string()))?;
+    let answer = answer.map_err(|dialoguer::Error::IO(error)| match error.kind() {
+        io::ErrorKind::Interrupted => interrupted(),
+        _ => Failure::new(USAGE, error.to_string()),
+    })?;
     let made = match answer {
         Some(checked) => write(&client, &thread_id, changes(&rows, &checked)).await?,
         None => Vec::new(),

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use longhaul_protocol::ErrorKind;
+use longhaul_protocol::archive::{ArchiveList, ArchiveListParams};
+use longhaul_protocol::compaction::{Run, RunParams};
 use longhaul_protocol::thread::{IndexState, Search, SearchParams};
 
-use crate::archive::{OTHER, THREAD, archived, long, noticed};
+use crate::archive::{OTHER, THREAD, archived, history, listed, long, noticed};
 use crate::archive_lost::{after_the_loss, known, with_a_deleted_thread};
 use crate::memory::{APP, FIRST, OFF, RULE, assert_run, daemon_with, run_all, summary};
 use crate::support::{Client, Daemon, files_under, soon};
@@ -73,6 +75,41 @@ async fn a_deleted_thread_that_is_not_archived_leaves_the_index() {
     soon("the deleted thread is dropped", dropped).await;
     assert_eq!(hits(&mut client, "turbine").await, 0);
     assert!(other.exists() && hits(&mut client, "compressor").await > 0);
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn an_emptied_transcript_is_read_from_the_archive_as_a_deleted_one() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 12).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    is_found(&mut client, "turbine").await;
+    let text = fs::read(&path).unwrap();
+    let (before, _, _) = history(&mut client, THREAD).await;
+    let params = RunParams { thread_id: Some(THREAD.into()), ..Default::default() };
+    let run = client.call::<Run>(params.clone()).await.unwrap();
+
+    fs::write(&path, "").unwrap();
+    noticed(&mut client, THREAD).await;
+    let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
+    noticed(&mut client, THREAD).await;
+    assert_eq!(listed(&mut client).await, [THREAD]);
+    let (now, from_archive, _) = history(&mut client, THREAD).await;
+    assert_eq!((now, from_archive), (before.clone(), true));
+    let undone = client.undo(&run.compaction_id).await;
+    assert_eq!((undone.history.len(), undone.complete), (before.len(), true));
+    is_found(&mut client, "turbine").await;
+    client.call::<Run>(params).await.unwrap();
+    let all = client.call::<ArchiveList>(ArchiveListParams::default()).await.unwrap();
+    assert!(all.threads[0].gone, "{:?}", all.threads);
+
+    // Its agent writes it again.
+    fs::write(&path, &text).unwrap();
+    client.sync_file(&path).await;
+    let (now, from_archive, _) = history(&mut client, THREAD).await;
+    assert_eq!((now, from_archive), (before, false));
     daemon.stopped().await;
 }
 

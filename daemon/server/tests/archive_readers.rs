@@ -11,7 +11,7 @@ use longhaul_protocol::thread::{IndexState, Search, SearchParams};
 use crate::archive::{OTHER, THREAD, archived, history, listed, long, noticed};
 use crate::archive_lost::{after_the_loss, known, with_a_deleted_thread};
 use crate::memory::{APP, FIRST, OFF, RULE, assert_run, daemon_with, run_all, summary};
-use crate::support::{Client, Daemon, files_under, soon};
+use crate::support::{Client, Daemon, files_under, message, soon};
 
 /// Waits until the index has everything.
 async fn indexed(client: &mut Client) {
@@ -111,6 +111,36 @@ async fn an_emptied_transcript_is_read_from_the_archive_as_a_deleted_one() {
     let (now, from_archive, _) = history(&mut client, THREAD).await;
     assert_eq!((now, from_archive), (before, false));
     daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn undo_returns_the_history_that_was_compacted_although_its_transcript_was_rewritten() {
+    for config in ["", "[archive]\nenabled = false\n"] {
+        let is_archived = config.is_empty();
+        let home = tempfile::tempdir().unwrap();
+        let mut rollout = long(THREAD, "turbine", 12);
+        let kept = message("user", "the kept request");
+        rollout.compacted(&[kept]).message("user", "Go on.").message("assistant", "Gone on.");
+        rollout.message("user", "Taken back.").rolled_back(1);
+        let path = rollout.write(home.path());
+        let (daemon, mut client) = Daemon::with_client(home, config).await;
+        client.sync(THREAD).await;
+        let params = RunParams { thread_id: Some(THREAD.into()), ..Default::default() };
+        let run = client.call::<Run>(params).await.unwrap();
+        let before = client.undo(&run.compaction_id).await;
+        assert_eq!((before.history.len(), before.complete), (3, true), "{:?}", before.history);
+        if is_archived {
+            archived(&mut client).await;
+        }
+
+        long(THREAD, "compressor", 2).write(daemon.home.path());
+        client.sync_file(&path).await;
+        let undone = client.undo(&run.compaction_id).await;
+        assert_eq!(undone.complete, is_archived);
+        let expected = if is_archived { before.history.to_vec() } else { Vec::new() };
+        assert_eq!(undone.history.to_vec(), expected);
+        daemon.stopped().await;
+    }
 }
 
 #[tokio::test]

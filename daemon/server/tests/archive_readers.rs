@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use longhaul_protocol::ErrorKind;
-use longhaul_protocol::archive::{ArchiveList, ArchiveListParams};
-use longhaul_protocol::compaction::{Run, RunParams};
+use longhaul_protocol::archive::{ArchiveList, ArchiveListParams, Forget, ForgetParams};
+use longhaul_protocol::compaction::{Run, RunParams, Undo, UndoParams};
 use longhaul_protocol::thread::{IndexState, Search, SearchParams};
 
 use crate::archive::{OTHER, THREAD, archived, history, listed, long, noticed};
@@ -141,6 +141,25 @@ async fn undo_returns_the_history_that_was_compacted_although_its_transcript_was
         assert_eq!(undone.history.to_vec(), expected);
         daemon.stopped().await;
     }
+}
+
+#[tokio::test]
+async fn a_compaction_says_whether_the_archive_has_what_the_transcript_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 12).write(home.path());
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let params = RunParams { thread_id: Some(THREAD.into()), ..Default::default() };
+    let run = client.call::<Run>(params.clone()).await.unwrap();
+    assert_eq!(run.warnings[0].kind, "transcript_gone");
+    client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
+    let run = client.call::<Run>(params).await.unwrap();
+    assert_eq!(run.warnings[0].kind, "transcript_lost", "{:?}", run.warnings);
+    let undo = UndoParams { compaction_id: run.compaction_id };
+    assert!(client.call::<Undo>(undo).await.is_err(), "as the warning says");
 }
 
 #[tokio::test]

@@ -20,7 +20,8 @@
 //! like compressed text, from the beginning, and digests show whether lines already read are unchanged.
 //!
 //! *A deleted, changed or unreadable transcript* is read from the archive if the reader names a [`Fallback`]: its text has the
-//! same offsets, unless secrets were replaced in it; then lines are found by number.
+//! same offsets, unless secrets were replaced in it; then lines are found by number. A file of lines that was emptied counts
+//! as deleted.
 //!
 //! *A line over the bound* is never held in memory: only its place, beginning and digest are kept. *A rest*
 //! without a newline is a line only if it is a whole JSON object.

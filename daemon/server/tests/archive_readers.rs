@@ -4,12 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use longhaul_protocol::ErrorKind;
+use longhaul_protocol::archive::{ArchiveList, ArchiveListParams, Forget, ForgetParams};
+use longhaul_protocol::compaction::{Run, RunParams, Undo, UndoParams};
 use longhaul_protocol::thread::{IndexState, Search, SearchParams};
 
-use crate::archive::{OTHER, THREAD, archived, long, noticed};
+use crate::archive::{OTHER, THREAD, archived, history, listed, long, noticed};
 use crate::archive_lost::{after_the_loss, known, with_a_deleted_thread};
 use crate::memory::{APP, FIRST, OFF, RULE, assert_run, daemon_with, run_all, summary};
-use crate::support::{Client, Daemon, files_under, soon};
+use crate::support::{Client, Daemon, files_under, message, soon};
 
 /// Waits until the index has everything.
 async fn indexed(client: &mut Client) {
@@ -74,6 +76,90 @@ async fn a_deleted_thread_that_is_not_archived_leaves_the_index() {
     assert_eq!(hits(&mut client, "turbine").await, 0);
     assert!(other.exists() && hits(&mut client, "compressor").await > 0);
     daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn an_emptied_transcript_is_read_from_the_archive_as_a_deleted_one() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 12).write(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    is_found(&mut client, "turbine").await;
+    let text = fs::read(&path).unwrap();
+    let (before, _, _) = history(&mut client, THREAD).await;
+    let params = RunParams { thread_id: Some(THREAD.into()), ..Default::default() };
+    let run = client.call::<Run>(params.clone()).await.unwrap();
+
+    fs::write(&path, "").unwrap();
+    noticed(&mut client, THREAD).await;
+    let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
+    noticed(&mut client, THREAD).await;
+    assert_eq!(listed(&mut client).await, [THREAD]);
+    let (now, from_archive, _) = history(&mut client, THREAD).await;
+    assert_eq!((now, from_archive), (before.clone(), true));
+    let undone = client.undo(&run.compaction_id).await;
+    assert_eq!((undone.history.len(), undone.complete), (before.len(), true));
+    is_found(&mut client, "turbine").await;
+    client.call::<Run>(params).await.unwrap();
+    let all = client.call::<ArchiveList>(ArchiveListParams::default()).await.unwrap();
+    assert!(all.threads[0].gone, "{:?}", all.threads);
+
+    // Its agent writes it again.
+    fs::write(&path, &text).unwrap();
+    client.sync_file(&path).await;
+    let (now, from_archive, _) = history(&mut client, THREAD).await;
+    assert_eq!((now, from_archive), (before, false));
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn undo_returns_the_history_that_was_compacted_although_its_transcript_was_rewritten() {
+    for config in ["", "[archive]\nenabled = false\n"] {
+        let is_archived = config.is_empty();
+        let home = tempfile::tempdir().unwrap();
+        let mut rollout = long(THREAD, "turbine", 12);
+        let kept = message("user", "the kept request");
+        rollout.compacted(&[kept]).message("user", "Go on.").message("assistant", "Gone on.");
+        rollout.message("user", "Taken back.").rolled_back(1);
+        let path = rollout.write(home.path());
+        let (daemon, mut client) = Daemon::with_client(home, config).await;
+        client.sync(THREAD).await;
+        let params = RunParams { thread_id: Some(THREAD.into()), ..Default::default() };
+        let run = client.call::<Run>(params).await.unwrap();
+        let before = client.undo(&run.compaction_id).await;
+        assert_eq!((before.history.len(), before.complete), (3, true), "{:?}", before.history);
+        if is_archived {
+            archived(&mut client).await;
+        }
+
+        long(THREAD, "compressor", 2).write(daemon.home.path());
+        client.sync_file(&path).await;
+        let undone = client.undo(&run.compaction_id).await;
+        assert_eq!(undone.complete, is_archived);
+        let expected = if is_archived { before.history.to_vec() } else { Vec::new() };
+        assert_eq!(undone.history.to_vec(), expected);
+        daemon.stopped().await;
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_says_whether_the_archive_has_what_the_transcript_lost() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 12).write(home.path());
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let params = RunParams { thread_id: Some(THREAD.into()), ..Default::default() };
+    let run = client.call::<Run>(params.clone()).await.unwrap();
+    assert_eq!(run.warnings[0].kind, "transcript_gone");
+    client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
+    let run = client.call::<Run>(params).await.unwrap();
+    assert_eq!(run.warnings[0].kind, "transcript_lost", "{:?}", run.warnings);
+    let undo = UndoParams { compaction_id: run.compaction_id };
+    assert!(client.call::<Undo>(undo).await.is_err(), "as the warning says");
 }
 
 #[tokio::test]

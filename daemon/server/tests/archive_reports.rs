@@ -132,3 +132,17 @@ async fn a_path_below_a_file_is_a_mistake_of_the_caller() {
     let refused = client.call::<Restore>(params).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidParams, "{refused:?}");
 }
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_refused_with_the_systems_reason() {
+    let home = tempfile::tempdir().unwrap();
+    long(THREAD, "turbine", 10).write(home.path());
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    let to = Some("/proc/export/codex/thread.jsonl".to_owned());
+    let params = RestoreParams { thread_id: THREAD.into(), to };
+    let refused = client.call::<Restore>(params).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidParams, "{refused:?}");
+    assert!(refused.message.contains("(os error"), "{refused:?}");
+}

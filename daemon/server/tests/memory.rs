@@ -157,6 +157,18 @@ async fn threads_become_files_that_are_summarized_searched_and_read() {
 }
 
 #[tokio::test]
+async fn a_thread_that_a_person_names_need_not_be_idle() {
+    let threads = [(FIRST, APP, RULE), (SECOND, APP, "Never touch the lock file.")];
+    let (daemon, mut client) = daemon_with(&threads, OFF).await;
+    assert_eq!(run_due(&mut client).await.extracted, 0);
+    let named = RunParams { thread_id: Some(FIRST.into()), ..Default::default() };
+    assert_run(&ask::<Run>(&mut client, named).await, 1, true);
+    let skipped = status_of(&mut client, SECOND).await.skip_reason;
+    assert!(skipped.is_some_and(|why| why.reason == "busy"), "it still waits");
+    daemon.stopped().await;
+}
+
+#[tokio::test]
 async fn nothing_is_published_without_a_change_and_new_lines_are_read() {
     let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
     let first = run_all(&mut client).await;

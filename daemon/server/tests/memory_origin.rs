@@ -4,8 +4,10 @@ use longhaul_daemon::clock::Clock;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::memory::{
     AddNote, AddNoteParams, AddNoteResult, Forget, ForgetParams, ListNotes, ListNotesParams,
-    Origin, ReviewNote, ReviewNoteParams, Run, RunParams, Summary, SummaryParams, Verdict,
+    Origin, ReviewNote, ReviewNoteParams, Run, RunParams, Search, SearchParams, Summary,
+    SummaryParams, Verdict,
 };
+use longhaul_protocol::socket::of_agents;
 use longhaul_protocol::thread::{
     Append, AppendParams, AppendResult, Close, CloseParams, Open, OpenParams,
 };
@@ -221,4 +223,41 @@ async fn a_note_over_the_bound_is_rejected_and_no_other_is_lost() {
     let forgotten = ForgetParams { note_id: Some("note_7".into()), ..Default::default() };
     client.call::<Forget>(forgotten).await.unwrap();
     client.call::<AddNote>(params("There is room.")).await.unwrap();
+}
+
+/// Forks and resumed sessions repeat a thread. One of the copies is listed in the handbook; the accounts of the others are
+/// files as well.
+#[tokio::test]
+async fn accounts_of_copies_are_found_in_their_project_alone() {
+    let copies = ["a1", "a2", "a3"].map(|end| format!("019cadd3-0000-7000-8000-0000000000{end}"));
+    let rules = ["Mind the gradient.", "Mind its gradient.", "Mind that gradient."];
+    let threads = copies.each_ref().map(String::as_str).into_iter().zip(rules);
+    let threads: Vec<_> = threads.map(|(id, rule)| (id, "/w/secret", rule)).collect();
+    let (daemon, mut client) = daemon_with(&threads, OFF).await;
+    run_all(&mut client).await;
+    let accounts = async |client: &mut Client, cwd: Option<&str>| {
+        let params = SearchParams {
+            query: "gradient".into(),
+            cwd: cwd.map(Into::into),
+            limit: Some(50),
+            max_tokens: None,
+        };
+        let mut hits = ask::<Search>(client, params).await.hits;
+        hits.retain(|hit| hit.source == "rollout_summaries");
+        hits
+    };
+    assert_eq!(accounts(&mut client, Some(OTHER)).await, []);
+    let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
+    let own = std::env::current_dir().unwrap();
+    assert_eq!(accounts(&mut agent, own.to_str()).await, []);
+    for cwd in [None, Some("/w/secret")] {
+        let hits = accounts(&mut client, cwd).await;
+        let mut found: Vec<_> = hits.iter().filter_map(|hit| hit.thread_id.clone()).collect();
+        found.sort();
+        found.dedup();
+        assert_eq!(found, copies, "{cwd:?} {hits:?}");
+        let is_labelled = |project: Option<&str>| project == Some("/w/secret");
+        assert!(hits.iter().all(|hit| is_labelled(hit.project.as_deref())), "{cwd:?} {hits:?}");
+    }
+    daemon.stopped().await;
 }

@@ -83,7 +83,7 @@ pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, JobTable, SCAN_MAX};
 pub use memory::{
     AgentRow, CLAIMS_MAX, CurationTable, Exclusion, ExtractionRow, ExtractionTable,
     GENERATIONS_KEPT, Generation, GenerationTable, NOTES_MAX, NewGeneration, NoteOutcome, NoteRow,
-    NoteTable, Passage, PassageMatch, UseRow, UseTable, Watermark,
+    NoteTable, Passage, PassageMatch, PassageScope, UseRow, UseTable, Watermark,
 };
 pub use model::{ANSWERS_MAX, ModelTable, USAGE_DAYS_MAX, UsageRow};
 pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};

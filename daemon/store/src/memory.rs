@@ -21,7 +21,7 @@ use crate::row::{get, named, unsigned};
 pub use agent::{AgentRow, CurationTable};
 pub use generation::{GENERATIONS_KEPT, Generation, GenerationTable, NewGeneration};
 pub use note::{CLAIMS_MAX, Exclusion, NOTES_MAX, NoteOutcome, NoteRow, NoteTable};
-pub use passage::{Passage, PassageMatch};
+pub use passage::{Passage, PassageMatch, PassageScope};
 pub use usage::{UseRow, UseTable};
 
 /// The extraction of one thread.

@@ -6,7 +6,7 @@ use longhaul_core::memory::{Caller, Engine, Origin, RolloutMemory};
 use longhaul_core::search::query::Query;
 use longhaul_store::{
     AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, Generation, NewGeneration, NoteOutcome,
-    NoteRow, Passage, Store, StoreError,
+    NoteRow, Passage, PassageScope, Store, StoreError,
 };
 
 use crate::sample::Temp;
@@ -95,7 +95,8 @@ async fn claimed(store: &Store) -> Fence {
 
 async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<String> {
     let expression = Query::parse(words).unwrap().expression();
-    let found = store.generations.passages(&expression, projects).await.unwrap();
+    let scope = projects.map(|projects| PassageScope { projects, general_files: &["MEMORY.md"] });
+    let found = store.generations.passages(&expression, scope).await.unwrap();
     found.into_iter().map(|hit| hit.passage.text).collect()
 }
 
@@ -202,9 +203,12 @@ async fn only_the_next_generation_is_accepted() {
 async fn passages_are_found_in_any_language_and_by_project() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
-    let everywhere =
-        Passage { project: None, thread_id: None, ..passage("x", "用中文写提交信息") };
-    publish(&store, 1, &[passage("a", "run `cargo nextest` first"), everywhere]).await;
+    let of_none = |text: &str| Passage { project: None, thread_id: None, ..passage("x", text) };
+    let unknown = of_none("deploy by hand");
+    let everywhere = Passage { path: "MEMORY.md".into(), ..of_none("用中文写提交信息") };
+    publish(&store, 1, &[passage("a", "run `cargo nextest` first"), everywhere, unknown]).await;
+    assert_eq!(hits(&store, "deploy", None).await.len(), 1);
+    assert_eq!(hits(&store, "deploy", Some(&[])).await.len(), 0, "of a project nobody knows");
     assert_eq!(hits(&store, "nextest", None).await.len(), 1);
     assert_eq!(hits(&store, "提交", Some(&[])).await.len(), 1);
     assert_eq!(hits(&store, "nextest", Some(&[])).await.len(), 0, "of another project");

@@ -137,7 +137,8 @@ pub struct UndoResult {
     pub compaction_id: String,
     /// When it was first undone, Unix milliseconds.
     pub undone_at: i64,
-    /// The old history; empty if it is larger than `limit::EXPAND_BYTES_MAX`.
+    /// The old history; empty if it is larger than `limit::EXPAND_BYTES_MAX`, or if its transcript was rewritten and the
+    /// archive does not have it.
     pub history: Raw<Vec<Value>>,
     /// Handles of all its items, for `history/expand`, in order.
     pub handles: Vec<Entry>,

@@ -98,12 +98,15 @@ fn in_words(reason: &str) -> String {
 }
 
 fn next_steps(result: &RunResult, style: &Style) -> String {
+    let has = |kind: &str| result.warnings.iter().any(|warning| warning.kind == kind);
+    if has("transcript_lost") {
+        return String::new();
+    }
     let expand = result.receipt.dropped.first().map_or_else(String::new, |entry| {
         format!("bring back: longhaul expand {}\n", entry.handle)
     });
-    let is_kept = !result.warnings.iter().any(|warning| warning.kind == "not_kept");
     let undo = format!("undo:       longhaul undo {}\n", result.compaction_id);
-    style.dim(&(expand + if is_kept { &undo } else { "" }))
+    style.dim(&(expand + if has("not_kept") { "" } else { &undo }))
 }
 
 /// A handle without what all handles of a receipt begin with, the thread or the compaction.

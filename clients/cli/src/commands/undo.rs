@@ -136,7 +136,8 @@ impl Page for UndoPage {
                 let handles = counted(undone.handles.len() as u64, "handle");
                 let size = tokens(cost);
                 let heading = format!(
-                    "{undone_where}the old history has {size} tokens, too many to print: expand its {handles}\n"
+                    "{undone_where}the old history has {size} tokens, too many to print, or its transcript was \
+                     rewritten: expand its {handles}\n"
                 );
                 (heading, "the handles")
             }

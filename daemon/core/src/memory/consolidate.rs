@@ -116,16 +116,18 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
         forgotten_texts.extend(forgotten);
         let newest = lineage::newest(threads);
         let tasks = tasks(&newest, inputs.edits);
+        let unlisted = unlisted(threads, &tasks);
         let project = if key == place::NOWHERE {
             // These threads may be unrelated: keep only what the person said.
             entries.retain(|entry| entry.kind.is_rule());
-            Project { entries, tasks, ..Project::default() }
+            Project { entries, tasks, unlisted, ..Project::default() }
         } else {
             Project {
                 folders: threads.iter().filter_map(|stored| stored.memory.cwd.clone()).collect(),
                 entries,
                 map: map::merge(&newest),
                 tasks,
+                unlisted,
                 skills: skills::find(key, &newest),
                 claims: Vec::new(),
             }
@@ -244,6 +246,14 @@ fn shared_rules(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<Strin
 fn tasks(threads: &[ExtractedThread<'_>], edits: &Edits) -> Vec<TaskEntry> {
     let is_out = |task: &TaskEntry| edits.removed.iter().any(|l| l.text.contains(&task.thread_id));
     threads.iter().rev().map(task).filter(|task| !is_out(task)).collect()
+}
+
+/// The threads that are not among `tasks`, newest first.
+fn unlisted(threads: &[ExtractedThread<'_>], tasks: &[TaskEntry]) -> Vec<TaskEntry> {
+    let listed: BTreeSet<&str> = tasks.iter().map(|task| task.thread_id.as_str()).collect();
+    let is_unlisted =
+        |stored: &&ExtractedThread<'_>| !listed.contains(stored.memory.thread_id.as_str());
+    threads.iter().rev().filter(is_unlisted).map(task).collect()
 }
 
 /// The thread's original purpose, in one line.

@@ -50,6 +50,13 @@ impl Archive {
             None => Ok(None),
         }
     }
+
+    /// Whether it has the text of one generation of a file; `None` while the index is not open.
+    pub async fn has_text(&self, path: &str, generation: u64) -> Result<Option<bool>, StoreError> {
+        let Some(index) = self.index() else { return Ok(None) };
+        let generation = i64::try_from(generation).unwrap_or(i64::MAX);
+        Ok(Some(index.transcripts.get(path, generation).await?.is_some()))
+    }
 }
 
 /// A fixed-size hash of a path, since there may be very many.

@@ -211,6 +211,12 @@ fn add(root: &Root, top: &Path, path: &Path, listing: &mut Listing) {
 /// The path leads out of its root or is not UTF-8.
 struct Skipped;
 
+/// Whether a transcript of lines has none: its text was deleted, as with the file, or is not written yet. A document that is
+/// written again after every turn may be empty for a moment.
+fn is_empty(source: Source, path: &Path, meta: &fs::Metadata) -> bool {
+    meta.len() == 0 && matches!(layout(source, path), Some(Layout::Lines))
+}
+
 /// Resolves one path below `top`; `None` if it is not a file.
 fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<ListedFile, Skipped>> {
     if let Some(Layout::Records(records)) = layout(root.source, path) {
@@ -230,7 +236,7 @@ fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<ListedFile, Skipp
     } else {
         (path.to_owned(), meta)
     };
-    if !meta.is_file() {
+    if !meta.is_file() || is_empty(root.source, &path, &meta) {
         return None;
     }
     let Some(path) = path.to_str() else {
@@ -328,6 +334,7 @@ mod tests {
         }
         fs::write(home.join("sessions/rollout-2025-05-01-f.json"), "x").unwrap();
         fs::write(home.join("archived_sessions/z.jsonl"), "x").unwrap();
+        fs::write(day.join("empty.jsonl"), "").unwrap();
         symlink(&outside, day.join("out.jsonl")).unwrap();
         symlink(day.join("a.jsonl"), day.join("in.jsonl")).unwrap();
         symlink(temp.path(), day.join("folder.jsonl")).unwrap();
@@ -351,6 +358,7 @@ mod tests {
         let roots = Root::of(Source::Codex, &home);
         assert!(inspect(&roots, &day.join("a.jsonl")).unwrap().is_some());
         assert_eq!(inspect(&roots, &day.join("gone.jsonl")), Ok(None));
+        assert_eq!(inspect(&roots, &day.join("empty.jsonl")), Ok(None));
         assert_eq!(inspect(&roots, &outside), Err(Outside));
         assert_eq!(inspect(&roots, &day.join("out.jsonl")), Err(Outside));
         assert_eq!(inspect(&roots, &day.join("../../../../../outside.jsonl")), Err(Outside));

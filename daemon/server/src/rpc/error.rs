@@ -146,7 +146,9 @@ impl Failure {
             _ if source.raw_os_error() == Some(EIO) => ErrorKind::DiskFailed,
             _ => ErrorKind::Internal,
         };
-        Self::new(kind, format!("the file {path} cannot be used")).because(source)
+        // The system's reason; other errors may quote what a file says.
+        let reason = source.raw_os_error().map(|_| format!(": {source}")).unwrap_or_default();
+        Self::new(kind, format!("the file {path} cannot be used{reason}")).because(source)
     }
 
     pub fn kind(&self) -> ErrorKind {

@@ -72,16 +72,23 @@ impl Transcript {
     ///
     /// A link as the last component is refused and a pipe does not block: the scan resolved the path, so either
     /// was put there since.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] also for an agent's file of lines that has none.
     pub(crate) fn open(source: Source, path: &Path) -> io::Result<Self> {
         // Given items are in files of lines whose names carry no agent's suffix.
-        let layout = path.to_str().and_then(|path| source.spec().layout(path));
-        let layout = layout.unwrap_or(Layout::Lines);
+        let agents_layout = path.to_str().and_then(|path| source.spec().layout(path));
+        let layout = agents_layout.unwrap_or(Layout::Lines);
         if let Layout::Records(records) = layout {
             let (stat, lines) = records::read(records, path)?;
             return Ok(Self { stat, compressed: true, medium: Medium::Lines(lines) });
         }
         let (file, meta) = no_follow::regular(path)?;
         let stat = FileStat::of(&meta);
+        if meta.len() == 0 && matches!(agents_layout, Some(Layout::Lines)) {
+            // Emptied is deleted: nothing of its text is left.
+            return Err(ErrorKind::NotFound.into());
+        }
         if let Layout::Assembled(assembly) = layout {
             let lines = assemble(assembly, path, &file, meta.len())?;
             return Ok(Self { stat, compressed: true, medium: Medium::Lines(lines) });

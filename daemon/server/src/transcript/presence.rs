@@ -13,7 +13,7 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Whether the transcript exists. Blocking, on a thread of the runtime.
+    /// Whether the transcript exists; an empty file is none. Blocking, on a thread of the runtime.
     ///
     /// # Errors
     /// It cannot be determined.
@@ -21,7 +21,11 @@ impl Presence {
         // Below a file there are no files, only the sessions of a database.
         let database = path.parent().filter(|parent| parent.is_file());
         let (Some(database), Some(id)) = (database, path.file_name()) else {
-            return path.try_exists();
+            return match path.metadata() {
+                Ok(meta) => Ok(!meta.is_file() || meta.len() > 0),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(error),
+            };
         };
         if !self.databases.contains_key(database) {
             self.databases.insert(database.to_owned(), records::ids_of(database)?);

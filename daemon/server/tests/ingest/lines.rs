@@ -45,12 +45,14 @@ async fn every_kind_of_line_is_counted_and_none_ends_the_file() {
     check(format!("\u{feff}{plain}").as_bytes(), (7, 0, 0, 6, 0)).await;
     check(crlf.as_bytes(), (7, 0, 0, 6, 0)).await;
     check(huge.as_bytes(), (5, 0, 1, 4, 0)).await;
-    check(b"", (0, 0, 0, 0, 0)).await;
 
     let rig = Rig::new().await;
+    let empty = rig.write(&name(3), "");
     let noisy = rig.write(&name(1), noise);
     let broken = rig.write(&name(2), invalid_utf8);
     rig.settle().await;
+    let empty = rig.store.files.by_path(empty.to_str().unwrap()).await.unwrap();
+    assert!(empty.is_none(), "an empty file is no transcript");
     assert_eq!(rig.file(&noisy).await.head.unwrap().lines, 7);
     assert_eq!(rig.file(&broken).await.head.unwrap().lines, 7);
     assert_eq!(rig.file(&broken).await.thread_id.unwrap(), thread(2), "named by its file");

@@ -33,14 +33,23 @@ pub struct PassageMatch {
     pub relevance: f64,
 }
 
+/// Whose passages to find.
+#[derive(Debug, Clone, Copy)]
+pub struct PassageScope<'a> {
+    pub projects: &'a [String],
+    /// Files whose passages without a project count, too. Earlier versions stored such passages for other files, without
+    /// knowing which project they were about.
+    pub general_files: &'a [&'a str],
+}
+
 impl GenerationTable {
     /// Passages that match `expression` (of [`longhaul_core::search::query`]), the most relevant first.
-    /// With `projects`, only theirs and global ones.
+    /// With `scope`, only those of its projects and global ones.
     /// `Internal` means an invalid expression.
     pub async fn passages(
         &self,
         expression: &str,
-        projects: Option<&[String]>,
+        scope: Option<PassageScope<'_>>,
     ) -> Result<Vec<PassageMatch>, StoreError> {
         let pools = self.0.pools();
         let mut query = QueryBuilder::<Sqlite>::new(
@@ -49,9 +58,14 @@ impl GenerationTable {
              JOIN memory_passage p ON p.passage = t.rowid WHERE memory_text MATCH ",
         );
         query.push_bind(expression);
-        if let Some(projects) = projects {
-            query.push(" AND (p.project IS NULL");
-            for project in projects {
+        if let Some(scope) = scope {
+            query.push(" AND ((p.project IS NULL AND p.path IN (");
+            let mut paths = query.separated(", ");
+            for path in scope.general_files {
+                paths.push_bind(*path);
+            }
+            query.push("))");
+            for project in scope.projects {
                 query.push(" OR p.project = ").push_bind(project);
             }
             query.push(")");

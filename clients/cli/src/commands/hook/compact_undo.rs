@@ -63,7 +63,10 @@ pub(super) async fn restore(
     let undone = client.call::<Undo>(UndoParams { compaction_id: id });
     let undone = undone.await.map_err(|error| one_line(&error))?;
     if !undone.complete {
-        return Err("the old history is too large for one message".to_owned());
+        return Err(
+            "the old history is too large for one message, or its transcript was rewritten"
+                .to_owned(),
+        );
     }
     let mut messages = messages(&undone.history);
     if messages.is_empty() {

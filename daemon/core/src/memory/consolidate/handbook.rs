@@ -27,6 +27,10 @@ pub struct Project {
     pub map: Vec<MapEntry>,
     /// Its threads, newest first.
     pub tasks: Vec<TaskEntry>,
+    /// Its threads that are not listed, newest first: copies that a task repeats, and those whose lines a person removed.
+    /// Their summaries are files as well, and belong to this project alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlisted: Vec<TaskEntry>,
     pub skills: Vec<Skill>,
     /// Notes that no person confirmed, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -120,6 +124,13 @@ pub struct Skill {
     pub threads: u32,
     /// Last time, Unix milliseconds.
     pub last_ms: i64,
+}
+
+impl Project {
+    /// All threads that have a summary, listed or not.
+    pub fn threads(&self) -> impl Iterator<Item = &TaskEntry> {
+        self.tasks.iter().chain(&self.unlisted)
+    }
 }
 
 impl Handbook {

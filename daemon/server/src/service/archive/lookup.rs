@@ -25,32 +25,62 @@ pub struct ArchivedRows {
     pub lines: LineReader,
 }
 
+/// The lines that a thread had when a compaction was made, and their fold.
+pub struct ArchivedLines {
+    pub fold: Fold,
+    pub found: ArchivedRows,
+}
+
 impl ArchiveLookup {
     /// The lines of a handle, from the archived text whose digest matches.
     ///
     /// # Errors
     /// [`ServiceError::ArchiveDamaged`] if a damaged text may have had them.
     pub async fn find(&self, handle: &Handle) -> Result<Option<ArchivedRows>, ServiceError> {
+        Ok(self.find_from(handle.first, handle).await?.map(|lines| lines.found))
+    }
+
+    /// All lines of the thread up to the last of a handle, from the archived text that has its first one. A thread that
+    /// continues another transcript is not found: its text is only the rest.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    pub async fn lines_until(
+        &self,
+        handle: &Handle,
+    ) -> Result<Option<ArchivedLines>, ServiceError> {
+        self.find_from(0, handle).await
+    }
+
+    async fn find_from(
+        &self,
+        from: u64,
+        handle: &Handle,
+    ) -> Result<Option<ArchivedLines>, ServiceError> {
         let Some(index) = self.shared.archive.index() else { return Ok(None) };
         let mut is_damaged = false;
         for row in index.transcripts.of_thread(&handle.of).await? {
             // Redacted text has other digests, so it cannot be verified.
-            if row.is_redacted || handle.first < row.first_seq {
+            if row.is_redacted || from < row.first_seq {
                 continue;
             }
             let (source, path, first_seq) = (row.source, row.path.clone(), row.first_seq);
             let text = self.shared.archive.text(&index, row).await?;
-            let wanted = handle.clone();
+            let wanted = from..=handle.last;
             let reading = tokio::task::spawn_blocking(move || {
                 let transcript = Transcript::of_archived(text);
-                let rows = rows_of(&transcript, source, first_seq, wanted.first..=wanted.last);
+                let rows = rows_of(&transcript, source, first_seq, wanted);
                 (rows, transcript)
             });
             let (rows, transcript) = reading.await?;
+            let is_first = |row: &&ItemRow| row.seq >= handle.first;
             match rows {
-                Ok(rows) if rows.first().is_some_and(|first| handle.fits(first.digest)) => {
+                Ok((fold, rows))
+                    if rows.iter().find(is_first).is_some_and(|row| handle.fits(row.digest)) =>
+                {
                     let lines = LineReader::of_archived(source, transcript);
-                    return Ok(Some(ArchivedRows { source, path, rows, lines }));
+                    let found = ArchivedRows { source, path, rows, lines };
+                    return Ok(Some(ArchivedLines { fold, found }));
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -72,7 +102,7 @@ fn rows_of(
     source: Source,
     first_seq: u64,
     wanted: RangeInclusive<u64>,
-) -> std::io::Result<Vec<ItemRow>> {
+) -> std::io::Result<(Fold, Vec<ItemRow>)> {
     let mut pieces = transcript.lines_from(0, LINE_BYTES_MAX)?;
     let (mut fold, mut rows, mut seq) = (Fold::new(source), Vec::new(), first_seq);
     while seq <= *wanted.end() {
@@ -88,5 +118,5 @@ fn rows_of(
         seq += 1;
     }
     rows.retain(|row| wanted.contains(&row.seq));
-    Ok(rows)
+    Ok((fold, rows))
 }

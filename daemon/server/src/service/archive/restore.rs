@@ -61,7 +61,11 @@ async fn restore(
         if targets.is_empty() || !is_written(&path, &row) {
             let text = Arc::new(shared.archive.text(index, row.clone()).await?);
             let (target, of) = (path.clone(), row.clone());
-            tokio::task::spawn_blocking(move || write(&target, &text, &of)).await??;
+            tokio::task::spawn_blocking(move || {
+                let written = write(&target, &text, &of);
+                written.map_err(|error| failed((&target, is_in_place), &of, error))
+            })
+            .await??;
         }
         if is_in_place {
             shared.hints.hint(&row.path);
@@ -159,13 +163,12 @@ fn agents_path(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
     Ok(PathBuf::from(uncompressed(row)))
 }
 
-/// Writes a complete, synced file, or none. Blocking.
-fn write(
-    path: &Path,
-    text: &Arc<ArchivedText>,
+fn failed(
+    (path, is_in_place): (&Path, bool),
     row: &ArchivedTranscript,
-) -> Result<(), ServiceError> {
-    let failed = |error: io::Error| match error.kind() {
+    error: io::Error,
+) -> ServiceError {
+    match error.kind() {
         ErrorKind::AlreadyExists => ServiceError::FileExists(path.display().to_string()),
         ErrorKind::InvalidInput => invalid("must be the path of a file"),
         ErrorKind::NotADirectory => {
@@ -175,8 +178,16 @@ fn write(
         ErrorKind::ReadOnlyFilesystem => invalid(
             "must be a folder that the daemon may write: under systemd its own, the agents', and those of ReadWritePaths= in a drop-in",
         ),
+        // The caller chose a folder in which the system makes no files, such as one in /proc.
+        ErrorKind::NotFound if !is_in_place => {
+            invalid(&format!("must be in a folder that can be made: {error}"))
+        }
         _ => ServiceError::file(path, error),
-    };
+    }
+}
+
+/// Writes a complete, synced file, or none. Blocking.
+fn write(path: &Path, text: &Arc<ArchivedText>, row: &ArchivedTranscript) -> io::Result<()> {
     let reader = ArchivedReader::new(Arc::clone(text), 0);
     let mut reader = BufReader::with_capacity(COPY_BYTES, reader);
     new_file::publish(path, |file| {
@@ -186,5 +197,4 @@ fn write(
         }
         file.set_modified(updated(row))
     })
-    .map_err(failed)
 }

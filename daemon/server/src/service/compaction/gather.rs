@@ -76,12 +76,7 @@ impl Gatherer {
     async fn of_thread(&self, snapshot: Snapshot) -> Result<Input, ServiceError> {
         let request_seq = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
         let mut warnings = Vec::new();
-        if snapshot.file.gone_at_ms.is_some() {
-            warnings.push(Notice::new(
-                "transcript_gone",
-                "the transcript is gone: its lines are read from the archive as far as possible",
-            ));
-        }
+        warnings.extend(self.gone_notice(&snapshot.file).await?);
         let kept = match request_seq {
             Some(seq) => self.read_kept(&snapshot.file, seq, first_item).await?,
             None => None,
@@ -120,6 +115,24 @@ impl Gatherer {
             window: window::FALLBACK_TOKENS,
             focus: String::new(),
         })
+    }
+
+    /// What a person should know if the transcript is gone.
+    async fn gone_notice(&self, file: &FileRow) -> Result<Option<Notice>, ServiceError> {
+        if file.gone_at_ms.is_none() {
+            return Ok(None);
+        }
+        let is_archived = self.archive.has_text(&file.path, file.cursor.generation).await?;
+        Ok(Some(match is_archived {
+            Some(false) => Notice::new(
+                "transcript_lost",
+                "the transcript is gone, and not in the archive: nothing of it can be expanded or restored",
+            ),
+            _ => Notice::new(
+                "transcript_gone",
+                "the transcript is gone: its lines are read from the archive as far as possible",
+            ),
+        }))
     }
 
     /// The item of line `seq` that `pick` selects, prepared for a replacement; `None` if the line no longer

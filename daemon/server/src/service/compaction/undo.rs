@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt::{self, Span};
+use longhaul_core::history::Base;
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::Source;
 use longhaul_protocol::limit::EXPAND_BYTES_MAX;
@@ -15,6 +16,7 @@ use super::install::Installer;
 use super::log::CompactionLog;
 use super::record::Compaction;
 use crate::clock::Clock;
+use crate::service::archive::{ArchiveLookup, ArchivedLines, ArchivedRows};
 use crate::service::error::ServiceError;
 use crate::service::history::{Histories, HistoryQuery, Opaque, Position};
 use crate::service::preimage;
@@ -23,7 +25,7 @@ use crate::transcript::{LineError, LineReader};
 #[derive(Debug)]
 pub struct UndoOutcome {
     pub undone_at_ms: i64,
-    /// The items, oldest first; empty if they exceed one answer.
+    /// The items, oldest first; empty if they exceed one answer, or some are lost.
     pub history: Vec<Value>,
     /// Handles of all of them.
     pub handles: Vec<(Handle, Span)>,
@@ -53,7 +55,7 @@ impl Undo {
         spans.sort_by_key(|span| span.first);
         let handles: Vec<(Handle, Span)> =
             spans.into_iter().map(|span| (receipt::handle(&compaction.of, &span), span)).collect();
-        let replaced = self.replaced.of(&compaction).await?;
+        let replaced = self.replaced.of(&compaction, &handles).await?;
         let (history, complete) = replaced.map_or((Vec::new(), false), |history| (history, true));
         let restored_seq = self.installer.put_back(&compaction).await?;
         let thread = match compaction.thread_id {
@@ -81,13 +83,22 @@ pub struct ReplacedHistories {
     pub(in crate::service) histories: Arc<Histories>,
     /// Folder of stored histories.
     pub(in crate::service) preimages: PathBuf,
+    pub(in crate::service) lookup: ArchiveLookup,
 }
 
 impl ReplacedHistories {
     /// The history that a compaction replaced: the items visible then, or those it was given. `None` if it exceeds
-    /// one answer.
-    async fn of(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
+    /// one answer, or if the transcript was rewritten and the archive does not have it.
+    async fn of(
+        &self,
+        compaction: &Compaction,
+        handles: &[(Handle, Span)],
+    ) -> Result<Option<Vec<Value>>, ServiceError> {
         let Some(thread_id) = &compaction.thread_id else { return self.given(compaction).await };
+        let lines = handles.iter().map(|(_, span)| (span.first, span.digest));
+        if !self.histories.has_lines(thread_id, lines).await? {
+            return self.archived(compaction, handles).await;
+        }
         let query = HistoryQuery {
             thread_id: thread_id.clone(),
             as_of: Some(compaction.seq),
@@ -100,6 +111,24 @@ impl ReplacedHistories {
         Ok(history.next.is_none().then(|| items.collect()))
     }
 
+    /// The same from the archived text that has the compacted lines.
+    async fn archived(
+        &self,
+        compaction: &Compaction,
+        handles: &[(Handle, Span)],
+    ) -> Result<Option<Vec<Value>>, ServiceError> {
+        let Some((newest, span)) = handles.last() else { return Ok(None) };
+        let newest = Handle::new(&newest.of, (span.first, compaction.seq), span.digest);
+        let lines = match self.lookup.lines_until(&newest).await {
+            Ok(Some(lines)) => lines,
+            // The compaction can be undone without them.
+            Ok(None) | Err(ServiceError::ArchiveDamaged(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let spans: Vec<Span> = handles.iter().map(|(_, span)| span.clone()).collect();
+        Ok(tokio::task::spawn_blocking(move || read_archived(lines, &spans)).await?)
+    }
+
     async fn given(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
         let (folder, id) = (self.preimages.clone(), compaction.id.clone());
         tokio::task::spawn_blocking(move || {
@@ -109,6 +138,33 @@ impl ReplacedHistories {
         })
         .await?
     }
+}
+
+/// The items that a model saw of these lines; `None` if they are not all those of `spans`, cannot be read, or exceed one
+/// answer. Blocking.
+fn read_archived(lines: ArchivedLines, spans: &[Span]) -> Option<Vec<Value>> {
+    let ArchivedLines { fold, found: ArchivedRows { rows, mut lines, .. } } = lines;
+    let row_of = |seq| rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|at| &rows[at]);
+    let is_same = |span: &Span| row_of(span.first).is_some_and(|row| row.digest == span.digest);
+    if !spans.iter().all(is_same) {
+        return None;
+    }
+    let (visible, mut texts, mut bytes) = (fold.visible(), Vec::new(), 0);
+    if let Some(base) = visible.base() {
+        let payload = lines.history_items(row_of(base)?).ok()?;
+        let base = Base::read(payload.first()?.get())?;
+        texts.extend(base.replacement()?.into_iter().map(str::to_owned));
+    }
+    let after = visible.base().map_or(0, |base| base + 1);
+    for row in rows.iter().filter(|row| row.seq >= after && visible.holds(row.seq)) {
+        let items = lines.history_items(row).ok()?;
+        bytes += items.iter().map(|item| item.get().len() as u64).sum::<u64>();
+        if bytes > EXPAND_BYTES_MAX {
+            return None;
+        }
+        texts.extend(items.iter().map(|item| item.get().to_owned()));
+    }
+    Some(texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())
 }
 
 /// Reads given items; `None` if they exceed one answer. Blocking.

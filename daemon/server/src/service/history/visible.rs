@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::compaction::handle::Handle;
+use longhaul_core::digest::Digest128;
 use longhaul_core::history::{Base, NewestWords, describe, is_opaque, person_text, stand_in};
 use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_store::FileRow;
@@ -107,6 +108,23 @@ impl Histories {
             next: page.next,
             is_from_archive: page.is_from_archive,
         })
+    }
+
+    /// Whether the thread still has all these lines, by their digests: its transcript may have been rewritten.
+    pub async fn has_lines(
+        &self,
+        thread_id: &str,
+        lines: impl Iterator<Item = (u64, Digest128)>,
+    ) -> Result<bool, ServiceError> {
+        let snapshot = self.snapshots.of(thread_id, None).await?;
+        let stretches = self.index.stretches(&snapshot.file, snapshot.fold.next_seq()).await?;
+        for (seq, digest) in lines {
+            let found = self.index.find(&stretches, seq).await?;
+            if found.is_none_or(|(_, row)| row.digest != digest) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The replacement made by the compaction on line `seq`.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use longhaul_core::memory::cite;
+use longhaul_core::memory::consolidate::Project;
 use longhaul_core::memory::usage::UsageKind;
 use longhaul_protocol::memory::CiteResult;
 use longhaul_store::UseTable;
@@ -31,7 +32,7 @@ impl Citations {
         let mut threads: BTreeSet<String> = thread_ids.into_iter().collect();
         threads.extend(cited.thread_ids);
         let publication = self.publications.newest().await?;
-        let tasks = publication.handbook.projects.values().flat_map(|project| &project.tasks);
+        let tasks = publication.handbook.projects.values().flat_map(Project::threads);
         let mut known = BTreeSet::new();
         for task in tasks {
             if threads.contains(&task.thread_id) || paths.contains(&task.summary_path) {

@@ -7,12 +7,16 @@
 use std::collections::HashMap;
 
 use longhaul_core::memory::Files;
-use longhaul_core::memory::consolidate::Handbook;
+use longhaul_core::memory::consolidate::{Handbook, Project};
+use longhaul_core::memory::place;
 use longhaul_core::memory::summary::{WrittenLine, written_lines};
 use longhaul_store::Passage;
 
 /// A passage ends at the first line end after this many bytes.
 const PASSAGE_BYTES: usize = 600;
+
+/// Files whose passages without a project apply everywhere. In any other file, such a passage may be about any project.
+pub(super) const GENERAL_FILES: &[&str] = &["MEMORY.md", "memory_summary.md"];
 
 /// Starts a project's section in `MEMORY.md`.
 const GROUP: &str = "# Task Group: ";
@@ -40,7 +44,7 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
         }
         let mut about = match summaries.get(path.as_str()) {
             Some(about) => about.clone(),
-            None => About { project: skill_project(handbook, path), thread_id: None, at_ms },
+            None => About { project: project_of_file(handbook, path), thread_id: None, at_ms },
         };
         let mut open: Option<Passage> = None;
         for (number, line) in (1_u64..).zip(text.lines()) {
@@ -98,7 +102,7 @@ fn new_passage(path: &str, line: u64, about: &About) -> Passage {
 fn summaries(handbook: &Handbook) -> HashMap<&str, About> {
     let mut found = HashMap::new();
     for (key, project) in &handbook.projects {
-        for task in &project.tasks {
+        for task in project.threads() {
             let about = About {
                 project: Some(key.clone()),
                 thread_id: Some(task.thread_id.clone()),
@@ -110,11 +114,15 @@ fn summaries(handbook: &Handbook) -> HashMap<&str, About> {
     found
 }
 
+/// The project of all passages of a file. A file that nobody can attribute is no project's, rather than everyone's.
+fn project_of_file(handbook: &Handbook, path: &str) -> Option<String> {
+    let unknown = || (!GENERAL_FILES.contains(&path)).then(|| place::NOWHERE.to_owned());
+    skill_project(handbook, path).or_else(unknown)
+}
+
 fn skill_project(handbook: &Handbook, path: &str) -> Option<String> {
     let name = path.strip_prefix("skills/")?.split('/').next()?;
-    let has = |project: &longhaul_core::memory::consolidate::Project| {
-        project.skills.iter().any(|skill| skill.name == name)
-    };
+    let has = |project: &Project| project.skills.iter().any(|skill| skill.name == name);
     handbook.projects.iter().find(|(_, project)| has(project)).map(|(key, _)| key.clone())
 }
 
@@ -153,6 +161,13 @@ mod tests {
                 (13, 13, Some("/w/app"), "- second"),
             ]
         );
+    }
+
+    #[test]
+    fn a_file_that_nobody_can_attribute_is_not_for_everyone() {
+        let files = Files::from([("rollout_summaries/old.md".to_owned(), "deploy\n".to_owned())]);
+        let found = passages(&files, &Handbook::default(), 7);
+        assert_eq!(found[0].project.as_deref(), Some(place::NOWHERE));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_core::memory::Files;
 use longhaul_core::memory::agent::removed_texts;
-use longhaul_core::memory::consolidate::Handbook;
+use longhaul_core::memory::consolidate::{Handbook, Project};
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::own::Own;
 use longhaul_core::redact::redact;
@@ -102,7 +102,7 @@ impl Publications {
         thread_id: &str,
     ) -> Result<Option<String>, ServiceError> {
         let published = self.newest().await?;
-        let mut tasks = published.handbook.projects.values().flat_map(|project| &project.tasks);
+        let mut tasks = published.handbook.projects.values().flat_map(Project::threads);
         let task = tasks.find(|task| task.thread_id == thread_id);
         Ok(task.map(|task| task.summary_path.clone()))
     }

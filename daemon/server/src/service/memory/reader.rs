@@ -12,9 +12,9 @@ use longhaul_core::search::loose::loosened;
 use longhaul_core::search::query::Query;
 use longhaul_core::{text, tokens};
 use longhaul_protocol::memory::{Hit, MemoryFile, ReadResult};
-use longhaul_store::{GenerationTable, Passage, PassageMatch};
+use longhaul_store::{GenerationTable, Passage, PassageMatch, PassageScope};
 
-use super::passages::passages;
+use super::passages::{GENERAL_FILES, passages};
 use super::project::project_of;
 use super::publications::Publications;
 use crate::clock::Clock;
@@ -144,15 +144,16 @@ impl MemoryReader {
         let published = self.publications.newest().await?;
         let projects: Option<Vec<String>> =
             search.cwd.as_deref().map(|cwd| projects_of(&published.handbook, cwd));
-        let projects = projects.as_deref();
+        let scope = projects
+            .as_deref()
+            .map(|projects| PassageScope { projects, general_files: GENERAL_FILES });
         let all = Query::parse(&search.query)?;
-        let mut found = self.generations.passages(&all.expression(), projects).await?;
+        let mut found = self.generations.passages(&all.expression(), scope).await?;
         let any = loosened(&search.query);
         if found.len() < search.hits_max && !any.is_empty() {
             let known: HashSet<(String, u64)> =
                 found.iter().map(|hit| place(&hit.passage)).collect();
-            let more =
-                self.generations.passages(&Query::union(&any).expression(), projects).await?;
+            let more = self.generations.passages(&Query::union(&any).expression(), scope).await?;
             let more = more.into_iter().filter(|hit| !known.contains(&place(&hit.passage)));
             let lowest = found.iter().map(|hit| hit.relevance).fold(f64::INFINITY, f64::min);
             found.extend(
@@ -220,20 +221,18 @@ fn projects_of(handbook: &Handbook, cwd: &str) -> Vec<String> {
     known.into_iter().chain(own).collect()
 }
 
-/// Blanks every line that is in no passage about these projects or about all. Only `MEMORY.md` has general passages: in
-/// other files, a passage without a project may belong to any.
+/// Blanks every line that is in no passage about these projects or about all.
 fn blank_other_projects(
     path: String,
     whole: String,
     handbook: &Handbook,
     projects: &[String],
 ) -> String {
-    let has_general = path == "MEMORY.md";
     let count = whole.lines().count();
     let mut is_shown = vec![false; count];
     let files = Files::from([(path, whole)]);
     for passage in passages(&files, handbook, 0) {
-        let is_own = passage.project.as_ref().map_or(has_general, |of| projects.contains(of));
+        let is_own = passage.project.as_ref().is_none_or(|of| projects.contains(of));
         let (first, last) = (passage.line_start.saturating_sub(1), passage.line_end);
         let range = usize::try_from(first).ok().zip(usize::try_from(last).ok());
         if let Some(lines) = range.and_then(|(first, last)| is_shown.get_mut(first..last)) {

@@ -75,6 +75,9 @@ impl Scanner {
         });
         let excluded: HashSet<Exclusion> = excluded.collect();
         let mut rules = self.config.now().memory.rules();
+        if request.is_manual && request.thread_id.is_some() {
+            rules.min_idle_ms = 0;
+        }
         if request.takes_all {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }

@@ -66,6 +66,7 @@ impl Wiring {
                 replaced: ReplacedHistories {
                     histories: histories.clone(),
                     preimages: self.preimages.clone(),
+                    lookup: self.archive.lookup(),
                 },
                 clock: clock.clone(),
             }),

@@ -53,8 +53,10 @@ pub fn writes(words: &[String], input: &str) -> Vec<ProgramWrite> {
     let mut reader = Reader { values: Values::new(&tokens), ..Reader::default() };
     for at in 0..tokens.len() {
         reader.assignment(at);
-        reader.method(at);
-        reader.function(at);
+        if at >= reader.read_until {
+            reader.method(at);
+            reader.function(at);
+        }
     }
     reader.writes
 }
@@ -69,8 +71,10 @@ impl Default for Values<'_> {
 #[derive(Default)]
 struct Reader<'t> {
     values: Values<'t>,
-    /// Texts replaced since the last write, with what replaces them.
-    replaced: Vec<(String, String)>,
+    /// Texts replaced since the last write.
+    replaced: Vec<Replaced<'t>>,
+    /// The tokens before this one were read as part of a write.
+    read_until: usize,
     /// Other texts since then, with the name that each is bound to.
     inserted: Vec<(Option<&'t str>, String)>,
     /// Names whose texts are only looked for.
@@ -78,6 +82,14 @@ struct Reader<'t> {
     /// The file that is open for writing.
     open: Option<Target>,
     writes: Vec<ProgramWrite>,
+}
+
+/// A text that another one replaces, in a value of these names.
+struct Replaced<'t> {
+    old: String,
+    new: String,
+    at: usize,
+    names: [Option<&'t str>; 2],
 }
 
 #[derive(Clone)]
@@ -118,7 +130,11 @@ impl<'t> Reader<'t> {
             "replace" | "replaceAll" => {
                 self.searched.extend(argument);
                 match (arguments.next().flatten(), arguments.next().flatten()) {
-                    (Some(old), Some(new)) => self.replaced.push((old, new)),
+                    (Some(old), Some(new)) => {
+                        let of = at.checked_sub(1).and_then(|before| self.values.name(before));
+                        let names = [of, self.values.bound_at(at)];
+                        self.replaced.push(Replaced { old, new, at, names });
+                    }
                     (None, Some(new)) => self.inserted.push((None, new)),
                     _ => {}
                 }
@@ -136,16 +152,16 @@ impl<'t> Reader<'t> {
             "write_text" => {
                 let path = self.values.receiver(at);
                 let target = path.map(|path| Target { path, is_appended: false });
-                self.write(target, arguments.next().flatten());
+                self.write(target, arguments.next().flatten(), at + 2);
             }
             "write" if !self.is_printed(at) => {
-                self.write(self.open.clone(), arguments.next().flatten());
+                self.write(self.open.clone(), arguments.next().flatten(), at + 2);
             }
             "open" => {
                 let path = self.values.receiver(at);
                 self.opened(path, arguments.next().flatten());
             }
-            "dump" if self.open.is_some() => self.write(self.open.clone(), None),
+            "dump" if self.open.is_some() => self.write(self.open.clone(), None, at + 2),
             _ => {}
         }
     }
@@ -173,7 +189,7 @@ impl<'t> Reader<'t> {
             "writeFileSync" | "writeFile" | "appendFileSync" | "appendFile" => {
                 let is_appended = name.starts_with("append");
                 let (path, content) = (next(), next());
-                self.write(path.map(|path| Target { path, is_appended }), content);
+                self.write(path.map(|path| Target { path, is_appended }), content, at + 1);
             }
             _ => {}
         }
@@ -186,9 +202,18 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Ends what was done for a file.
-    fn write(&mut self, target: Option<Target>, content: Option<String>) {
-        let replaced = std::mem::take(&mut self.replaced);
+    /// Ends what was done for a file: a call whose parenthesis is here writes it. A text that was replaced in a value that
+    /// it does not write is none of the file.
+    fn write(&mut self, target: Option<Target>, content: Option<String>, open: usize) {
+        let inside = self.values.inside(open);
+        inside.clone().for_each(|at| self.method(at));
+        self.read_until = inside.end;
+        let mut replaced = std::mem::take(&mut self.replaced);
+        let written: Vec<&str> = inside.clone().filter_map(|at| self.values.name(at)).collect();
+        replaced.retain(|it| {
+            let is_of_written = |name: &&str| written.contains(name);
+            inside.contains(&it.at) || it.names.iter().flatten().any(is_of_written)
+        });
         let inserted = std::mem::take(&mut self.inserted);
         let Some(Target { path, is_appended }) = target.filter(|it| is_file(&it.path)) else {
             return;
@@ -202,10 +227,10 @@ impl<'t> Reader<'t> {
             }
             None => {
                 let mut op = FileOp::new(path, Op::Edited);
-                replaced.iter().for_each(|(old, new)| op.replace(old, new));
+                replaced.iter().for_each(|it| op.replace(&it.old, &it.new));
                 let is_other = |(name, text): &&(Option<&str>, String)| {
                     let is_searched = name.is_some_and(|name| self.searched.contains(name));
-                    let is_known = replaced.iter().any(|(_, new)| new.contains(text.as_str()));
+                    let is_known = replaced.iter().any(|it| it.new.contains(text.as_str()));
                     !is_searched && !is_known
                 };
                 let mut others: Vec<_> = inserted.iter().filter(is_other).collect();

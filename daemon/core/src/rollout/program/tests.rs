@@ -49,6 +49,14 @@ fn replaced_texts_are_edits() {
         &[("b.mjs", "", "x: 1,\n", "x: [1],\n")],
     );
     check(
+        &python(
+            "key = title.replace('old key', 'new key')\ntext = open('a.md').read()\n\
+             open('a.md', 'w').write(text.replace('Both stay.', 'One stays.'))\n\
+             other = open('b.md').read()\nopen('b.md', 'w').write(other + key)",
+        ),
+        &[("a.md", "", "Both stay.\n", "One stays.\n"), ("b.md", "partial", "", "")],
+    );
+    check(
         "node -e \"const fs=require('fs');let s=fs.readFileSync('a.json','utf8');s=s.replace(/v1/g,'version two');fs.writeFileSync('a.json',s)\"",
         &[("a.json", "partial", "", "version two\n\n")],
     );

@@ -76,6 +76,23 @@ impl<'t> Values<'t> {
         values
     }
 
+    /// The tokens of the arguments of a call, whose parenthesis is here.
+    pub(super) fn inside(&self, open: usize) -> std::ops::Range<usize> {
+        let mut at = open + 1;
+        while at < self.tokens.len() && !self.is_sign(at, ')') {
+            let end = self.end_of(at);
+            at = end + usize::from(!self.is_sign(end, ')'));
+        }
+        open + 1..at
+    }
+
+    /// The name that the statement around this token binds.
+    pub(super) fn bound_at(&self, at: usize) -> Option<&'t str> {
+        let before = self.tokens[..at].iter().rposition(|token| *token == ProgramToken::End);
+        let first = before.map_or(0, |end| end + 1);
+        self.name(first).filter(|_| self.is_sign(first + 1, '='))
+    }
+
     /// The value before the point of a method call, which is here.
     pub(super) fn receiver(&self, point: usize) -> Option<String> {
         let last = point.checked_sub(1)?;

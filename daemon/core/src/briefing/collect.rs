@@ -293,11 +293,20 @@ impl Briefing {
         let effect = self.effects.record(at, edit);
         effect.deleted_on = branch.filter(|_| edit.is_deleted);
         let added = &mut self.added;
+        // The items of a list that grows are part of its state.
+        let only_grows = edit.state.is_some()
+            && edit.added.lines().all(|line| lines::item_of(line.trim()).is_some());
         effect.read(edit, |heading, text, strength, spot| {
+            if only_grows {
+                return;
+            }
             let text = added_line(&edit.path, &text);
             let kind = (EvidenceKind::Added, strength);
             push_placed(added, at, kind, (&edit.path, heading), (text, spot));
         });
+        if let Some(state) = &edit.state {
+            self.record_state(at, &edit.path, state);
+        }
     }
 
     /// Drops what earlier calls wrote to hand on in temporary files that the call at `seq` wrote anew.

@@ -10,6 +10,7 @@ use super::placeholders::is_template;
 use crate::phrases::Phrases;
 
 pub(super) use dated::lower_older_entries;
+pub(super) use front_matter::{grown_state, with_entry};
 pub(super) use passages::{CODE_LINES, FRONT_MATTER, passages};
 pub(super) use steps::{has_steps, step_in};
 pub(super) use worth::is_ticked;

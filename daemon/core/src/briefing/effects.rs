@@ -450,9 +450,7 @@ mod tests {
             added: added.to_owned(),
             removed: "a\nb\n".to_owned(),
             counts: LineCounts { added: 6, removed: 2 },
-            is_whole: false,
-            is_deleted: false,
-            parted: Vec::new(),
+            ..FileEdit::default()
         };
         let effect = effects.record((4, 1), &edit);
         let mut seen = Vec::new();

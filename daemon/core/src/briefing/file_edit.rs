@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::documents;
 use crate::rollout::patch::{FileOp, LineCounts, Op};
 use crate::rollout::shell::Command;
 use crate::step::{Change, ChangeKind};
@@ -21,12 +22,15 @@ pub(super) struct FileEdit {
     pub is_deleted: bool,
     /// Lines of a document that were neighbors until it added others between them.
     pub parted: Vec<(String, String)>,
+    /// What its front matter says now of how far the document is.
+    pub state: Option<String>,
 }
 
 impl FileEdit {
     pub(super) fn of_change(change: &Change, path: String, is_document: bool) -> Self {
         Self {
             parted: parted_of(is_document, &change.lines, &change.added),
+            state: state_of(is_document, [&change.lines, &change.added, &change.removed]),
             path,
             added: change.added.clone(),
             removed: change.removed.clone(),
@@ -40,6 +44,7 @@ impl FileEdit {
     pub(super) fn of_write(op: &FileOp, path: String, is_document: bool) -> Self {
         Self {
             parted: parted_of(is_document, &op.changed, &op.added),
+            state: state_of(is_document, [&op.changed, &op.added, &op.removed]),
             path,
             added: op.added.clone(),
             removed: op.removed.clone(),
@@ -64,6 +69,10 @@ impl FileEdit {
 
 fn parted_of(is_document: bool, changed: &str, added: &str) -> Vec<(String, String)> {
     if is_document { parted(changed, added) } else { Vec::new() }
+}
+
+fn state_of(is_document: bool, [changed, added, removed]: [&str; 3]) -> Option<String> {
+    is_document.then(|| documents::grown_state(changed, added, removed)).flatten()
 }
 
 /// Maximum pairs of parted lines to keep.

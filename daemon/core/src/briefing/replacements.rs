@@ -195,17 +195,13 @@ fn differing(old: &str, new: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rollout::patch::LineCounts;
 
     fn edit(removed: &str, added: &str) -> FileEdit {
         FileEdit {
             path: "a.md".to_owned(),
             added: added.to_owned(),
             removed: removed.to_owned(),
-            counts: LineCounts::default(),
-            is_whole: false,
-            is_deleted: false,
-            parted: Vec::new(),
+            ..FileEdit::default()
         }
     }
 

@@ -38,8 +38,7 @@ fn edit_of(path: &str, added: &str, removed: &str) -> FileEdit {
     let (path, added, removed) = (path.to_owned(), added.to_owned(), removed.to_owned());
     let lines = |text: &str| text.lines().count() as u64;
     let counts = LineCounts { added: lines(&added), removed: lines(&removed) };
-    let (is_whole, is_deleted, parted) = (false, false, Vec::new());
-    FileEdit { path, added, removed, counts, is_whole, is_deleted, parted }
+    FileEdit { path, added, removed, counts, ..FileEdit::default() }
 }
 
 fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &str) {

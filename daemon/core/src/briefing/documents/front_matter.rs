@@ -1,5 +1,7 @@
 //! Condenses the front matter of a document to one line.
 
+use std::collections::HashSet;
+
 use super::super::lines::without_number;
 use super::worth::NEXT_STEP;
 
@@ -50,7 +52,58 @@ pub(super) fn says_state(front: &str) -> bool {
 /// Whether a line is an entry that says how far its document is: `stepsCompleted: [1, 2]`.
 pub(super) fn is_state(line: &str) -> bool {
     let key = line.split_once(": ").map(|(key, _)| key);
-    key.is_some_and(|key| key.chars().all(|c| c.is_alphanumeric() || c == '_')) && says_state(line)
+    key.is_some_and(is_key) && says_state(line)
+}
+
+/// The list that says how far a document is, with the items that an edit added. `changed` are the lines of the edit with
+/// those around them; removed ones begin with `-`.
+pub(in crate::briefing) fn grown_state(
+    changed: &str,
+    added: &str,
+    removed: &str,
+) -> Option<String> {
+    let added: HashSet<&str> = added.lines().collect();
+    let removed: HashSet<&str> = removed.lines().collect();
+    // An added item may begin with `-`, too.
+    let is_removed = |line: &str| {
+        let text = line.strip_prefix('-');
+        !added.contains(line) && text.is_some_and(|text| removed.contains(text))
+    };
+    let mut lists: Vec<(FrontEntry<'_>, bool)> = Vec::new();
+    let mut is_open = false;
+    for line in changed.lines().filter(|line| !is_removed(line)) {
+        let text = line.trim();
+        match (text.strip_prefix("- "), lists.last_mut().filter(|_| is_open)) {
+            (Some(item), Some((list, has_grown))) => {
+                list.items.push(item);
+                *has_grown |= added.contains(line);
+            }
+            _ => {
+                is_open = text.strip_suffix(':').is_some_and(is_state_key);
+                if is_open {
+                    lists.push((FrontEntry { line: text, items: Vec::new() }, false));
+                }
+            }
+        }
+    }
+    lists.iter().rev().find(|(_, has_grown)| *has_grown).map(|(list, _)| list.words())
+}
+
+/// A front matter as [`front_matter`] gives it, with another value of an entry.
+pub(in crate::briefing) fn with_entry(front: &str, entry: &str) -> String {
+    let key = entry.split(':').next().unwrap_or_default();
+    let is_other = |it: &&str| it.split(':').next() != Some(key);
+    let others = front.split("; ").filter(|it| !it.is_empty()).filter(is_other);
+    std::iter::once(entry).chain(others).collect::<Vec<_>>().join("; ")
+}
+
+/// Whether the key of an entry says how far its document is. A title is capitalized.
+fn is_state_key(key: &str) -> bool {
+    key.starts_with(char::is_lowercase) && is_key(key) && says_state(key)
+}
+
+fn is_key(key: &str) -> bool {
+    key.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// The front matter as one line, and the number of lines it takes.
@@ -95,6 +148,42 @@ mod tests {
             ("status", false),
         ] {
             assert_eq!(is_state(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_steps_grows_with_an_edit() {
+        let steps = " stepsCompleted:\n   - step-01\n";
+        for (changed, added, removed, expected) in [
+            // As in a patch, as in a replacement, and without an indent.
+            (format!("@@\n{steps}  - step-02\n"), "  - step-02\n", "", Some("step-01, step-02")),
+            (
+                format!("{steps}{steps}   - step-02\n"),
+                "   - step-02\n",
+                "",
+                Some("step-01, step-02"),
+            ),
+            (" stepsCompleted:\n-- a\n- b\n".into(), "- b\n", "- a\n", Some("b")),
+            ("stepsCompleted:\n- a\n- b\n".into(), "stepsCompleted:\n- a\n- b\n", "", Some("a, b")),
+            // Nothing was added, or no state.
+            (format!("@@\n{steps}   - step-02\n"), "", "", None),
+            (" sources:\n - a\n - b\n".into(), " - b\n", "", None),
+            (" Steps completed:\n - a\n - b\n".into(), " - b\n", "", None),
+            (format!("@@\n{steps} title: a\n   - step-02\n"), "   - step-02\n", "", None),
+        ] {
+            let expected = expected.map(|items| format!("stepsCompleted: {items}"));
+            assert_eq!(grown_state(&changed, added, removed), expected, "{changed}");
+        }
+    }
+
+    #[test]
+    fn an_entry_replaces_that_of_its_key() {
+        for (front, expected) in [
+            ("", "status: b"),
+            ("title: t", "status: b; title: t"),
+            ("steps: 1; status: a; title: t", "status: b; steps: 1; title: t"),
+        ] {
+            assert_eq!(with_entry(front, "status: b"), expected);
         }
     }
 

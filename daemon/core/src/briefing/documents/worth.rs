@@ -77,11 +77,24 @@ static VERDICTS: Phrases = Phrases::new(&[
     "outcome",
     "total",
     "score",
+    "coverage",
 ]);
 
-/// Whether an entry says what a check came to: `**Severity:** Pass`. In a template its value is a name in braces.
+/// Maximum bytes of a figure.
+const FIGURE_BYTES: usize = 16;
+
+/// Whether an entry says what a check came to: `**Severity:** Pass`, `- Coverage: 100%`. In a template its value is a name
+/// in braces.
 fn gives_verdict(line: &str) -> bool {
-    !line.contains('{') && key_of(line).is_some_and(|key| VERDICTS.is_in(&key.to_lowercase()))
+    let key = key_of(line).or_else(|| key_of_figure(line));
+    !line.contains('{') && key.is_some_and(|key| VERDICTS.is_in(&key.to_lowercase()))
+}
+
+/// The key of an item whose value is a number.
+fn key_of_figure(line: &str) -> Option<&str> {
+    let (key, value) = lines::item_of(line)?.split_once(": ")?;
+    let is_figure = value.len() <= FIGURE_BYTES && value.starts_with(|c: char| c.is_ascii_digit());
+    is_figure.then_some(key)
 }
 
 /// Whether the front matter of a workflow's step begins with the file of the next one.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rollout::patch::{FileOp, Op};
 
 fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
     briefing.refused = Some((seq, edit_of("docs.md", added, "## Sample\n")));
@@ -228,4 +229,21 @@ fn commits_of_others_give_way_to_what_the_thread_did() {
     };
     let (others, own) = (weight("of another"), weight("fix: the lexer").min(weight("pushed: ")));
     assert!(own > others * 2.0, "{own} {others}");
+}
+
+#[test]
+fn a_front_matter_says_the_state_to_which_edits_brought_it() {
+    let mut briefing = thread();
+    let mut replace = |seq: u64, old: &str, new: &str| {
+        let mut op = FileOp::new("report.md", Op::Edited);
+        op.replace(old, new);
+        briefing.record_edit(seq, &FileEdit::of_write(&op, "report.md".to_owned(), true));
+        render(&briefing, &HostFacts::default(), 4_000)
+    };
+    let begun = "stepsCompleted:\n  - discovery\n";
+    let text = replace(12, "", &format!("---\n{begun}title: Readiness\n---\n# Readiness\n"));
+    assert!(text.contains("\n stepsCompleted: discovery; title: Readiness\n"), "{text}");
+    let text = replace(13, begun, &format!("{begun}  - analysis\n"));
+    assert!(text.contains("\n stepsCompleted: discovery, analysis; title: Readiness\n"), "{text}");
+    assert_eq!(text.matches("analysis").count(), 1, "{text}");
 }

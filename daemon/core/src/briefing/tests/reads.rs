@@ -45,11 +45,9 @@ fn what_an_edit_parted_is_not_quoted_as_one() {
         let edit = FileEdit {
             path: "Cargo.toml".to_owned(),
             added: "parser = \"3\"\n".to_owned(),
-            removed: String::new(),
             counts: LineCounts { added: 1, removed: 0 },
-            is_whole: false,
-            is_deleted: false,
             parted: parted.collect(),
+            ..FileEdit::default()
         };
         briefing.record_edit(21, &edit);
         let has_old =

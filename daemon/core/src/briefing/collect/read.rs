@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
 
-use super::super::documents::{self, FRONT_MATTER, lower_older_entries};
+use super::super::documents::{self, lower_older_entries};
 use super::super::evidence::Line;
 use super::super::kinds::EvidenceKind;
 use super::super::placeholders::unfilled;
@@ -14,9 +14,6 @@ use super::{Briefing, push};
 
 /// Strength of the note that a document is an unfilled template.
 const UNFILLED_STRENGTH: u16 = 150;
-
-/// Strength of a front matter that an edit continues.
-const STATE_STRENGTH: u16 = 150;
 
 impl Briefing {
     /// Records what reading a file printed.
@@ -83,18 +80,6 @@ impl Briefing {
         for line in read.into_iter().filter(|line| line.text.contains(char::is_alphanumeric)) {
             self.documents.push(line, EvidenceKind::Document.rule().bytes_max);
         }
-    }
-
-    /// Records how far the front matter of an edited document says that it is.
-    pub(super) fn record_state(&mut self, at: (u64, u32), path: &str, state: &str) {
-        let is_front = |line: &&Line| line.group == path && line.heading == FRONT_MATTER;
-        let known = self.documents.iter().chain(self.added.iter()).filter(is_front).last();
-        let text = documents::with_entry(known.map_or("", |line| &line.text), state);
-        for lines in [&mut self.documents, &mut self.added] {
-            lines.retain_in(path, |line| line.heading != FRONT_MATTER);
-        }
-        let kind = (EvidenceKind::Added, STATE_STRENGTH);
-        push(&mut self.added, at, kind, (path, FRONT_MATTER), text);
     }
 
     /// Records the steps of a workflow, which may be read in parts.

@@ -1,4 +1,4 @@
-//! Limits how much one file contributes: the first lines of many files are worth more than all lines of one.
+//! Limits how much one file, and one section of it, contributes: the first lines of many are worth more than all lines of one.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,20 +9,10 @@ use super::super::select::Quote;
 
 /// Number of a file's lines that count in full, and of those that count once reduced; the rest count twice
 /// reduced.
+#[derive(Clone, Copy)]
 pub(super) struct Ranks {
     full: usize,
     less: usize,
-}
-
-impl Ranks {
-    /// Factor for the weight of a line.
-    fn factor(&self, rank: usize) -> f64 {
-        match () {
-            () if rank < self.full => 1.0,
-            () if rank < self.less => RANK_WEIGHT,
-            () => RANK_WEIGHT * RANK_WEIGHT,
-        }
-    }
 }
 
 pub(super) const OF_DOCUMENT: Ranks = Ranks { full: 10, less: 24 };
@@ -39,6 +29,17 @@ const RANK_WEIGHT: f64 = 0.6;
 /// The first lines of a recently edited file describe its change, which says more than what was read.
 const TOP_RANKS: usize = 3;
 const TOP_WEIGHT: f64 = 1.6;
+
+impl Ranks {
+    /// Factor for the weight of a line.
+    fn factor(self, rank: usize) -> f64 {
+        match () {
+            () if rank < self.full => 1.0,
+            () if rank < self.less => RANK_WEIGHT,
+            () => RANK_WEIGHT * RANK_WEIGHT,
+        }
+    }
+}
 
 /// The rank of each quote within its group or another part of the quotes, highest weight first.
 fn ranks<'q, P: Eq + Hash>(

@@ -139,6 +139,8 @@ pub(super) struct RunningCall {
     pub seq: u64,
     pub call_id: String,
     pub what: String,
+    /// What its inline programs are for.
+    pub summary: String,
     /// Program of the main command; empty for a tool.
     pub program: String,
     /// Files it changes if it succeeds.

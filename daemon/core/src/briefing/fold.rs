@@ -95,6 +95,7 @@ impl Briefing {
                 Work::Script { gist, .. } => places.said(gist.as_deref().unwrap_or(&call.what)),
                 _ => call.what.clone(),
             },
+            summary: summary(action, places),
             program: program_of(called),
             edits,
             rewrites: rewrites(action),
@@ -364,6 +365,16 @@ impl Places<'_> {
 fn edit(change: &Change, path: String) -> FileEdit {
     let is_document = documents::is_document(&path);
     FileEdit::of_change(change, path, is_document)
+}
+
+/// What the inline programs of a script are for.
+fn summary(action: &Action, places: Places<'_>) -> String {
+    match action {
+        Action::Script(script) => {
+            inline_program::summary(script.commands.iter(), |path| places.shown(path))
+        }
+        _ => String::new(),
+    }
 }
 
 /// The main program of a script: the first that neither prepares nor makes room, else the first that does not prepare.

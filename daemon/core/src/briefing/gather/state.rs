@@ -196,7 +196,11 @@ impl<'a> Builder<'a> {
                 let session = running.session.iter().map(|id| format!(" (session {id})"));
                 let session = session.collect::<String>();
                 let what = self.short(&running.what);
-                format!("{state}{session}: #{} {what}{printed}", running.seq)
+                let summary = match running.summary.as_str() {
+                    "" => String::new(),
+                    summary => format!(" ({summary})"),
+                };
+                format!("{state}{session}: #{} {what}{summary}{printed}", running.seq)
             };
             self.push(EvidenceKind::Now, (2, running.seq), (0, 60), text);
         }

@@ -145,6 +145,8 @@ pub(super) struct RunningCall {
     pub program: String,
     /// Files it changes if it succeeds.
     pub edits: Vec<FileEdit>,
+    /// Files that it changes in a way that is not understood, if it succeeds.
+    pub outdated: Vec<String>,
     /// Headings of the temporary files that it writes anew if it succeeds, see [`written_to`].
     pub rewrites: Vec<String>,
     /// It returned an answer but still runs.

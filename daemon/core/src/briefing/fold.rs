@@ -1,30 +1,19 @@
 //! Turns steps into evidence, in order.
 
-use super::agents::{LAUNCHED, TO_AGENTS, is_for_agent, starts_agent};
-use super::collect::{Briefing, CommandRun, IN, RunningCall, written_to};
+mod script;
+
+use self::script::{Changes, handed_over, program_of, rewrites, summary};
+use super::agents::{LAUNCHED, is_for_agent, starts_agent};
+use super::collect::{Briefing, CommandRun, IN, RunningCall};
 use super::documents::{self, FRONT_MATTER};
 use super::file_edit::FileEdit;
-use super::inline_program;
-use crate::bounded::push_bounded;
-use crate::rollout::shell::{self, Class, FileUse, Use};
+use crate::rollout::shell::{self, Class};
 use crate::rollout::{dialog, output};
-use crate::step::{Action, At, CallResult, Change, CommandOutcome, NewCall, Script, Step, Work};
+use crate::step::{Action, At, CallResult, Change, CommandOutcome, NewCall, Step, Work};
 use crate::{paths, text};
-
-/// Programs that only prepare for the main command.
-const PREPARING: [&str; 7] = ["cd", "echo", "set", "export", "source", "pushd", "true"];
-
-/// Programs that usually make room for the command that follows them.
-const CLEARING: [&str; 3] = ["rm", "mkdir", "sleep"];
 
 /// Maximum bytes of added lines to hold for unanswered calls. Content beyond it appears with a later edit.
 const WAITING_BYTES: usize = 32 * 1_024;
-
-/// Maximum temporary files of a call to remember.
-const REWRITES_MAX: usize = 8;
-
-/// Maximum files to keep that scripts may have written.
-const NAMED_BY_SCRIPTS_MAX: usize = 8;
 
 impl Briefing {
     /// Records the next step; paths are shown relative to `folder`.
@@ -72,18 +61,19 @@ impl Briefing {
         let NewCall { call, action } = called;
         let from = call.starts_in(folder);
         let places = Places { from: from.as_deref(), folder };
-        let edits = match action {
+        let Changes { edits, outdated } = match action {
             Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangePlanItem { .. } => {
                 return self.go_on(folder);
             }
             Action::Patch(changes) => {
-                changes.iter().map(|change| edit(change, places.shown(&change.path))).collect()
+                let edits = changes.iter().map(|change| edit(change, places.shown(&change.path)));
+                Changes { edits: edits.collect(), outdated: Vec::new() }
             }
-            Action::Script(script) => self.script_edits(at.seq, script, places),
+            Action::Script(script) => self.script_changes(script, places),
             Action::View { .. }
             | Action::Look { .. }
             | Action::AddPlanItem
-            | Action::Other { .. } => Vec::new(),
+            | Action::Other { .. } => Changes::default(),
         };
         let waiting: usize =
             self.running.iter().flat_map(|call| &call.edits).map(|edit| edit.added.len()).sum();
@@ -98,6 +88,7 @@ impl Briefing {
             summary: summary(action, places),
             program: program_of(called),
             edits,
+            outdated,
             rewrites: rewrites(action),
             is_known_running: false,
             session: None,
@@ -116,17 +107,35 @@ impl Briefing {
         }
     }
 
-    /// Records what a call that succeeded changed.
-    fn record_changes(&mut self, seq: u64, call: &RunningCall) {
-        self.drop_rewritten(call.seq, &call.rewrites);
-        for edit in &call.edits {
+    /// Records what a call changed.
+    pub(super) fn record_changes(&mut self, seq: u64, call_id: &str) {
+        let Some(call) = self.running.iter_mut().find(|call| call.call_id == call_id) else {
+            return;
+        };
+        let (called_at, rewrites) = (call.seq, std::mem::take(&mut call.rewrites));
+        let (edits, outdated) =
+            (std::mem::take(&mut call.edits), std::mem::take(&mut call.outdated));
+        self.drop_rewritten(called_at, &rewrites);
+        outdated.iter().for_each(|path| self.outdate(seq, path));
+        for edit in &edits {
             self.record_edit(seq, edit);
             self.commands.edited(seq, std::slice::from_ref(&edit.path));
         }
     }
 
+    /// Marks what is known of a file that a program changed.
+    fn outdate(&mut self, seq: u64, path: &str) {
+        self.effects.outdate(path);
+        // It is what a program sets.
+        self.added.retain_in(path, |line| line.heading != FRONT_MATTER);
+        self.tasks.outdate(seq, path);
+    }
+
     fn end_call(&mut self, at: At, answered: &CallResult<'_>, folder: Option<&str>) {
         let CallResult { call, outcome, .. } = answered;
+        if answered.has_changed {
+            self.record_changes(at.seq, &call.id);
+        }
         if *outcome == CommandOutcome::Running {
             return self.mark_running(&call.id, answered.session.as_deref(), answered.printed());
         }
@@ -139,9 +148,6 @@ impl Briefing {
             printed => (printed, answered.tests()),
         };
         self.record_dialog(at.seq, answered);
-        if !outcome.is_failure() {
-            self.record_changes(at.seq, &running);
-        }
         let from = call.starts_in(folder);
         let places = Places { from: from.as_deref(), folder };
         match &call.work {
@@ -257,81 +263,6 @@ impl Briefing {
             );
         }
     }
-
-    /// Records a file that a program which writes files names.
-    fn named_by_scripts(&mut self, path: String) {
-        let named = &mut self.commands.named_by_scripts;
-        named.retain(|known| *known != path);
-        push_bounded(named, path, NAMED_BY_SCRIPTS_MAX);
-    }
-
-    /// Marks what is known of files that a program of the script writes in a way that is not understood.
-    fn outdate_written(&mut self, seq: u64, script: &Script, places: Places<'_>) {
-        let is_understood = |index| {
-            let mut uses = script.uses.iter().filter(|it| it.command == index);
-            uses.any(|it| it.write.is_some())
-        };
-        let programs = script.commands.iter().enumerate();
-        let programs = programs.filter(|(index, _)| !is_understood(*index));
-        let programs = programs.map(|(_, command)| command);
-        let programs = programs.filter(|command| inline_program::writes_files(command));
-        let named = programs.clone().flat_map(|command| self.effects.named_in(&command.input));
-        let named: Vec<String> = named.collect();
-        if named.is_empty() {
-            for program in programs {
-                self.commands.census.programs = true;
-                let paths = inline_program::paths_in(&program.input).map(|path| places.shown(path));
-                paths.for_each(|path| self.named_by_scripts(path));
-            }
-        }
-        named.iter().for_each(|path| self.outdate(seq, path));
-    }
-
-    /// Marks what is known of a file that a program changes.
-    fn outdate(&mut self, seq: u64, path: &str) {
-        self.effects.outdate(path);
-        // It is what a program sets.
-        self.added.retain_in(path, |line| line.heading != FRONT_MATTER);
-        self.tasks.outdate(seq, path);
-    }
-
-    /// The edits that a script makes: files written by programs and from heredocs, which no patch shows, and removals of
-    /// files that were changed before.
-    fn script_edits(&mut self, seq: u64, script: &Script, places: Places<'_>) -> Vec<FileEdit> {
-        let mut edits: Vec<FileEdit> = Vec::new();
-        let mut written = None;
-        self.outdate_written(seq, script, places);
-        for FileUse { command, used, path, write } in &script.uses {
-            let shown = places.shown(path);
-            let is_ours =
-                self.effects.of(&shown).is_some() || edits.iter().any(|edit| edit.path == shown);
-            let of = script.commands.get(*command).filter(|of| !of.input.is_empty());
-            let is_passing = paths::is_temporary_or_unresolved(path);
-            if let Some(write) = write {
-                if write.is_partial {
-                    self.outdate(seq, &shown);
-                }
-                if !is_passing {
-                    let is_document = documents::is_document(&shown);
-                    edits.push(FileEdit::of_write(&write.op, shown, is_document));
-                }
-                continue;
-            }
-            match (used, of) {
-                (Use::Removed, _) if is_ours => edits.push(FileEdit::removal(shown)),
-                (Use::Written, None) => {
-                    self.tasks.outdate(seq, &shown);
-                    self.effects.outdate(&shown);
-                }
-                (Use::Written, Some(of)) if !is_passing && written != Some(command) => {
-                    written = Some(command);
-                    edits.push(FileEdit::heredoc(of, shown));
-                }
-                _ => {}
-            }
-        }
-        edits
-    }
 }
 
 /// Where the relative paths of a call start, and the folder that shown paths are relative to.
@@ -367,27 +298,6 @@ fn edit(change: &Change, path: String) -> FileEdit {
     FileEdit::of_change(change, path, is_document)
 }
 
-/// What the inline programs of a script are for.
-fn summary(action: &Action, places: Places<'_>) -> String {
-    match action {
-        Action::Script(script) => {
-            inline_program::summary(script.commands.iter(), |path| places.shown(path))
-        }
-        _ => String::new(),
-    }
-}
-
-/// The main program of a script: the first that neither prepares nor makes room, else the first that does not prepare.
-fn program_of(called: &NewCall) -> String {
-    let Action::Script(script) = &called.action else { return String::new() };
-    let words = script.commands.iter().filter_map(|command| command.words.first());
-    let programs = words.map(|word| word.rsplit('/').next().unwrap_or(word));
-    let mut programs = programs.filter(|program| !PREPARING.contains(program)).peekable();
-    let first = programs.peek().copied().unwrap_or_default();
-    let program = programs.find(|program| !CLEARING.contains(program)).unwrap_or(first);
-    text::prefix(program, 40).to_owned()
-}
-
 /// Whether a script prints a complete file and does nothing else.
 fn prints_all(script: &str) -> bool {
     let commands = shell::commands(script);
@@ -397,102 +307,5 @@ fn prints_all(script: &str) -> bool {
     is_only && programs.next().is_none()
 }
 
-/// Texts that the agent hands over: the prompt of a sub-agent, prose written to a temporary file.
-fn handed_over(action: &Action) -> Vec<(String, &str)> {
-    match action {
-        Action::Other { tool, values } if TO_AGENTS.contains(&tool.as_str()) => {
-            vec![("told another agent".to_owned(), values)]
-        }
-        Action::Script(script) => {
-            let texts = script.commands.iter().filter(|command| is_prose(&command.input));
-            let texts = texts.filter_map(|command| {
-                let mut paths = command.written.iter().filter(|path| is_passing(path));
-                paths.next().map(|path| (written_to(path), command.input.as_str()))
-            });
-            texts.collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The headings of the temporary files that a script writes anew.
-fn rewrites(action: &Action) -> Vec<String> {
-    let Action::Script(script) = action else { return Vec::new() };
-    let commands = script.commands.iter().filter(|command| !command.is_appending);
-    let paths = commands.flat_map(|command| &command.written);
-    let paths = paths.filter(|path| is_passing(path) && !path.contains('$'));
-    paths.take(REWRITES_MAX).map(|path| written_to(path)).collect()
-}
-
-/// Whether a file only passes something on.
-fn is_passing(path: &str) -> bool {
-    paths::is_temporary_or_unresolved(path) && !path.starts_with("/dev/")
-}
-
 /// Claude Code's tool that reads a skill.
 const SKILL: &str = "Skill";
-
-/// Whether most lines are prose rather than code.
-fn is_prose(text: &str) -> bool {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let (mut all, mut prose) = (0, 0);
-    for line in lines {
-        all += 1;
-        let is_code = line.ends_with(['{', '}', ';', ')', ',', '\\']);
-        prose += usize::from(!is_code && line.split_whitespace().count() >= 4);
-    }
-    prose >= 2 && prose * 2 > all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn script(text: &str) -> Action {
-        Action::Script(Script {
-            text: text.to_owned(),
-            commands: shell::commands(text),
-            workdir: None,
-            folder: None,
-            uses: Vec::new(),
-            is_look: false,
-        })
-    }
-
-    #[test]
-    fn prose_for_another_agent_is_recognized_but_not_code_or_files_that_remain() {
-        let prompt =
-            "Remove the old layout from the lexer.\nThe person wants no compatibility code.\n";
-        let code = "import os\nfor name in os.listdir('.'):\n    print(name, end=';')\n";
-        for (path, body, is_handed_over) in [
-            ("\"$tmp\"", prompt, true),
-            ("/tmp/prompt.md", prompt, true),
-            ("docs/layout.md", prompt, false),
-            ("/tmp/list.py", code, false),
-        ] {
-            let action = script(&format!("cat > {path} <<'EOF'\n{body}EOF\n"));
-            assert_eq!(handed_over(&action).len(), usize::from(is_handed_over), "{path}");
-        }
-        let (tool, values) = ("Task".to_owned(), "explore: find the lexer".to_owned());
-        assert_eq!(
-            handed_over(&Action::Other { tool, values }),
-            [("told another agent".to_owned(), "explore: find the lexer")]
-        );
-    }
-
-    #[test]
-    fn temporary_files_that_a_script_writes_anew_are_known() {
-        for (command, path) in [
-            ("cat > /tmp/list <<'EOF'\na b\nEOF\n", Some("/tmp/list")),
-            ("cat >> /tmp/list <<'EOF'\na b\nEOF\n", None),
-            ("cat > \"$list\" <<'EOF'\na b\nEOF\n", None),
-            ("cat > docs/list.md <<'EOF'\na b\nEOF\n", None),
-        ] {
-            assert_eq!(
-                rewrites(&script(command)),
-                Vec::from_iter(path.map(written_to)),
-                "{command}"
-            );
-        }
-    }
-}

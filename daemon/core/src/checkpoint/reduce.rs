@@ -58,6 +58,9 @@ impl Reducer {
             Step::Ran { script, exit_code } => {
                 self.act(state, at, script);
                 let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
+                if script.call.has_changed(outcome) {
+                    self.apply(state, at, &script.call);
+                }
                 state.commands.end(at.seq, outcome, None);
             }
             Step::FilesChanged(changes) => {
@@ -125,7 +128,7 @@ impl Reducer {
 
     fn script(&mut self, state: &mut Checkpoint, at: At, (call, script): (&Call, &Script)) {
         let cwd = call.starts_in(state.cwd.as_deref());
-        for FileUse { used, path, .. } in &script.uses {
+        for FileUse { used, path, .. } in script.uses.iter().filter(|it| !it.used.is_change()) {
             self.touch(state, at, TouchDraft::of(path, (*used).into(), cwd.clone()));
         }
         state.commands.run(at.seq, &script.text, script.is_look);
@@ -138,8 +141,10 @@ impl Reducer {
         if answered.tokens.is_some() {
             state.commands.print(call.seq, whole);
         }
+        if answered.has_changed {
+            self.apply(state, at, call);
+        }
         match &call.work {
-            Work::Patch(changes) if !outcome.is_failure() => self.apply(state, at, call, changes),
             Work::PlanItem { text } => {
                 if let Some(id) = answered.step_id() {
                     state.plan.add(at.seq, id, text);
@@ -157,10 +162,10 @@ impl Reducer {
         }
     }
 
-    /// Applies the changes of a successful patch.
-    fn apply(&mut self, state: &mut Checkpoint, at: At, call: &Call, changes: &[Change]) {
+    /// Applies the changes that a call made.
+    fn apply(&mut self, state: &mut Checkpoint, at: At, call: &Call) {
         let cwd = call.starts_in(state.cwd.as_deref());
-        for change in changes {
+        for change in call.changes() {
             let mut file_state = FileState::from(change.kind);
             // Overwriting a file that was read before does not create it.
             let known = state.files.find(&change.path, state.cwd.as_deref());

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::paths;
-use crate::rollout::shell::{self, Command, FileUse, Use};
+use crate::rollout::shell::{self, Command, FileUse};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -51,8 +51,7 @@ pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec
         }
         let whole = paths::absolute(&path, workdir);
         let Some(below) = below_any(&whole, roots) else { continue };
-        let is_read =
-            !matches!(used, Use::Written | Use::Removed) && UsageKind::of(below).is_some();
+        let is_read = !used.is_change() && UsageKind::of(below).is_some();
         if is_read && !found.iter().any(|known| known == below) {
             found.push(below.to_owned());
         }

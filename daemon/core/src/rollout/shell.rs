@@ -65,6 +65,12 @@ pub enum Use {
     Removed,
 }
 
+impl Use {
+    pub fn is_change(self) -> bool {
+        matches!(self, Self::Written | Self::Removed)
+    }
+}
+
 /// Bytes of a script to parse.
 pub const SCRIPT_BYTES: usize = 16 * 1_024;
 

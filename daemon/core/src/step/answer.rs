@@ -33,6 +33,8 @@ pub struct CallResult<'a> {
     pub call: Cow<'a, Call>,
     pub outcome: CommandOutcome,
     pub seq: u64,
+    /// It says first that the call made its changes: see [`Call::has_changed`].
+    pub has_changed: bool,
     /// The session by which the command is polled while it runs.
     pub session: Option<String>,
     /// Tokens of the answer; `None` for a report of the harness, which has no output.
@@ -51,6 +53,7 @@ impl<'a> CallResult<'a> {
     ) -> Self {
         let tokens = Some(tokens::of_text(raw));
         Self {
+            has_changed: call.has_changed(outcome),
             call,
             outcome,
             seq: at.seq,
@@ -65,9 +68,11 @@ impl<'a> CallResult<'a> {
     pub(super) fn report(at: At, call: Call, exit_code: Option<i64>) -> Self {
         // A negative status is the harness's own: it stopped a command that was still running.
         let exit_code = exit_code.filter(|code| *code >= 0);
+        let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
         Self {
+            has_changed: call.has_changed(outcome),
             call: Cow::Owned(call),
-            outcome: exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit),
+            outcome,
             seq: at.seq,
             session: None,
             tokens: None,

@@ -2,13 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::At;
+use super::{At, CommandOutcome};
 use crate::digest::ContentHash;
 use crate::redact::redact;
 use crate::rollout::patch::{FileOp, LineCounts, Op};
 use crate::rollout::shell::{self, Command, CommandEffects, FileUse, Use};
 use crate::rollout::tool::{self, TodoItem, TodoStatus};
 use crate::{limits, paths, text};
+
+/// Maximum files whose change by a script waits for its answer.
+const SCRIPT_CHANGES_MAX: usize = 32;
 
 /// The part of a call that is needed when it is answered: it waits in the saved state. Redacted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,6 +49,10 @@ pub enum Work {
         reads: Option<String>,
         /// It prints what it fetched, which others may have written.
         fetches: bool,
+        /// What it changes.
+        changes: Vec<Change>,
+        /// Only its last command changes files: if the script fails, that did.
+        is_last_to_change: bool,
     },
     View {
         /// As the agent wrote it.
@@ -264,7 +271,16 @@ impl NewCall {
         let mut reads = script.uses.iter().filter(|it| it.used == Use::Read && is_quiet);
         let (first, second) = (reads.next(), reads.next());
         self.call.what = text::one_line_cut(&script.text, limits::COMMAND_BYTES / 2);
+        let changing = script.uses.iter().filter(|it| it.used.is_change());
+        // The shell opens the file of a redirection before the command can fail.
+        let is_opened = |it: &FileUse| {
+            let command = script.commands.get(it.command);
+            command.is_some_and(|of| of.input.is_empty() && of.written.contains(&it.path))
+        };
+        let is_last = |it: &FileUse| it.command + 1 == script.commands.len() && !is_opened(it);
         self.call.work = Work::Script {
+            is_last_to_change: changing.clone().all(is_last),
+            changes: changing.take(SCRIPT_CHANGES_MAX).map(Change::of_use).collect(),
             line: is_line.then(|| text::one_line(trimmed).into_owned()),
             gist: (!is_line)
                 .then(|| text::one_line_cut(&shell::gist(trimmed), 2 * limits::COMMAND_BYTES)),
@@ -283,13 +299,8 @@ impl NewCall {
             None => "apply_patch".to_owned(),
         };
         let kept = |change: &Change| Change {
-            path: change.path.clone(),
-            kind: change.kind,
             hash: change.hash.clone(),
-            lines: String::new(),
-            added: String::new(),
-            removed: String::new(),
-            counts: LineCounts::default(),
+            ..Change::bare(change.path.clone(), change.kind)
         };
         self.call.work = Work::Patch(changes.iter().map(kept).collect());
         self.action = Action::Patch(changes);
@@ -306,16 +317,31 @@ impl Call {
         }
     }
 
+    /// The files that it changes.
+    pub fn changes(&self) -> &[Change] {
+        match &self.work {
+            Work::Patch(changes) | Work::Script { changes, .. } => changes,
+            Work::View { .. } | Work::Search { .. } | Work::PlanItem { .. } | Work::Other => &[],
+        }
+    }
+
+    /// Whether a call with this outcome made its changes. What a script changes before the command that fails is changed.
+    pub fn has_changed(&self, outcome: CommandOutcome) -> bool {
+        let is_before = matches!(self.work, Work::Script { is_last_to_change: false, .. });
+        !outcome.is_failure() || is_before && outcome != CommandOutcome::Refused
+    }
+
     /// Approximate size while it waits.
     pub(super) fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let work = match &self.work {
-            Work::Script { line, gist, folder, reads, .. } => {
-                length(line) + length(gist) + length(folder) + length(reads)
+            Work::Script { line, gist, folder, reads, changes, .. } => {
+                let texts = length(line) + length(gist) + length(folder) + length(reads);
+                texts + bytes_of(changes)
             }
             Work::View { path } => path.len(),
             Work::Search { path } => length(path),
-            Work::Patch(changes) => changes.iter().map(|change| change.path.len() + 70).sum(),
+            Work::Patch(changes) => bytes_of(changes),
             Work::PlanItem { text } => text.len(),
             Work::Other => 0,
         };
@@ -340,7 +366,30 @@ impl Script {
     }
 }
 
+fn bytes_of(changes: &[Change]) -> usize {
+    changes.iter().map(|change| change.path.len() + 70).sum()
+}
+
 impl Change {
+    /// A change by a command of a script, whose text is redacted.
+    fn of_use(used: &FileUse) -> Self {
+        let kind = if used.used == Use::Removed { ChangeKind::Deleted } else { ChangeKind::Edited };
+        Self::bare(used.path.clone(), kind)
+    }
+
+    /// A change without its lines.
+    fn bare(path: String, kind: ChangeKind) -> Self {
+        Self {
+            path,
+            kind,
+            hash: None,
+            lines: String::new(),
+            added: String::new(),
+            removed: String::new(),
+            counts: LineCounts::default(),
+        }
+    }
+
     /// A change reported by the harness.
     pub(super) fn reported(op: &FileOp) -> Self {
         Self::of(op.clone())

@@ -30,6 +30,8 @@ struct WaitingCall {
     /// command runs and no poll is pending.
     awaits: Option<String>,
     session: Option<String>,
+    /// An answer said that it made its changes.
+    has_changed: bool,
     /// Status that the harness reported before the answer came.
     exit_code: Option<i64>,
     /// The last poll stopped the command.
@@ -39,8 +41,14 @@ struct WaitingCall {
 impl Pending {
     pub(super) fn push(&mut self, call: Call) {
         let awaits = Some(call.id.clone());
-        let waiting =
-            WaitingCall { call, awaits, session: None, exit_code: None, is_stopped: false };
+        let waiting = WaitingCall {
+            call,
+            awaits,
+            session: None,
+            has_changed: false,
+            exit_code: None,
+            is_stopped: false,
+        };
         self.waiting.push_back(waiting);
         while self.waiting.len() > limits::PENDING_CALLS
             || self.waiting.len() > 1 && self.bytes() > limits::PENDING_BYTES
@@ -87,19 +95,24 @@ impl Pending {
             }
             outcome => outcome,
         };
+        let has_changed_before = waiting.has_changed;
         if outcome == CommandOutcome::Running {
             waiting.awaits = None;
+            waiting.has_changed = true;
             waiting.session =
                 answer.session.map(short_id).map(str::to_owned).or(waiting.session.take());
             let session = waiting.session.clone();
             let call = self.waiting.get(index).map(|waiting| Cow::Borrowed(&waiting.call))?;
             let mut result = CallResult::of(at, call, (raw, answer), outcome);
             result.session = session;
+            result.has_changed &= !has_changed_before;
             return Some(result);
         }
         let call = self.waiting.remove(index)?.call;
         self.settle(&call.id);
-        Some(CallResult::of(at, Cow::Owned(call), (raw, answer), outcome))
+        let mut result = CallResult::of(at, Cow::Owned(call), (raw, answer), outcome);
+        result.has_changed &= !has_changed_before;
+        Some(result)
     }
 
     /// Handles a harness's report that a waiting call ended. If the answer is still to come, it has more
@@ -116,9 +129,11 @@ impl Pending {
             waiting.exit_code = exit_code;
             return None;
         }
-        let call = self.waiting.remove(index)?.call;
+        let WaitingCall { call, has_changed, .. } = self.waiting.remove(index)?;
         self.settle(&call.id);
-        Some(CallResult::report(at, call, exit_code))
+        let mut result = CallResult::report(at, call, exit_code);
+        result.has_changed &= !has_changed;
+        Some(result)
     }
 
     /// Takes the changes that a waiting patch will make.

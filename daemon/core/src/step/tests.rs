@@ -1,5 +1,7 @@
 //! Checkpoint, signals and memory agree on the content of a transcript.
 
+mod scripts;
+
 use serde_json::{Value, json};
 
 use crate::checkpoint::commands::CommandOutcome;
@@ -33,6 +35,12 @@ impl Folded {
     }
 
     /// Commands in the checkpoint, newest first, with their outcomes.
+    /// How often a file was changed.
+    fn changes(&self, path: &str) -> u32 {
+        let state = self.fold.checkpoint();
+        state.files.find(path, state.cwd.as_deref()).map_or(0, |file| file.changes)
+    }
+
     fn commands(&self) -> Vec<(&str, CommandOutcome)> {
         let commands = self.fold.checkpoint().commands.newest();
         commands.map(|command| (command.text.as_str(), command.outcome)).collect()

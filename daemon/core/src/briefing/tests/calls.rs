@@ -200,6 +200,8 @@ fn of_a_program_that_writes_the_files_it_names_are_told() {
         let script =
             format!("python3 - <<'E'\nfor path in ['{path}']:\n    open(path, 'w').write(text)\nE");
         briefing.step(None, At { seq, ms: 0 }, &Step::Called(command(&script)));
+        assert_eq!(rendered(&briefing).contains("steps: [1]"), seq == 20);
+        briefing.record_changes(seq, "p");
     }
     let text = rendered(&briefing);
     assert!(!text.contains("steps: [1]"), "the program may have set another\n{text}");

@@ -6,7 +6,6 @@ use super::runs::End;
 use super::{Extractor, Fact, SCRIPT_BYTES, hazard};
 use crate::checkpoint::semantic::policy::behavior;
 use crate::rollout::output;
-use crate::rollout::shell::{FileUse, Use};
 use crate::rollout::tool::TodoStatus;
 use crate::step::{Action, Call, CallResult, Change, CommandOutcome, NewCall, Script, Work};
 use crate::text;
@@ -47,12 +46,6 @@ impl Extractor {
         if self.own.is_read_by(&script.commands, folder) {
             return Some(call.id.clone());
         }
-        for FileUse { used, path, .. } in &script.uses {
-            if matches!(used, Use::Written | Use::Removed) {
-                let path = names::shown(path, self.cwd.as_deref()).to_owned();
-                self.turn_change(&path);
-            }
-        }
         let file = self.file_of(call);
         self.names.read(&script.text, Mention::Used, self.cwd.as_deref(), file.as_deref());
         if let Work::Script { line: Some(line), .. } = &call.work
@@ -83,12 +76,13 @@ impl Extractor {
     }
 
     pub(super) fn answer(&mut self, answered: &CallResult<'_>) {
-        let CallResult { call, outcome, .. } = answered;
+        let CallResult { call, .. } = answered;
         let printed = self.own.strip(answered.printed());
+        if answered.has_changed {
+            call.changes().iter().for_each(|change| self.change(&change.path));
+        }
         match &call.work {
-            Work::Patch(changes) if !outcome.is_failure() => {
-                changes.iter().for_each(|change| self.change(&change.path));
-            }
+            Work::Patch(_) if answered.has_changed => {}
             Work::Script { fetches: true, .. } => self.outside(&printed),
             Work::Other if call.is_outside => self.outside(&printed),
             Work::Script { .. } | Work::View { .. } | Work::Search { .. } => {

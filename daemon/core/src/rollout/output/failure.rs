@@ -47,6 +47,9 @@ static STRONG_MARKS: Phrases = Phrases::new(&[
 /// program's own report also the beginning, because a search names a missing folder before it prints matches.
 pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
     let tail = candidates(text::suffix(text, 8 * 1_024));
+    if let Some((place, exception)) = python_exception(&tail) {
+        return [place, exception].into_iter().skip(usize::from(lines < 2)).collect();
+    }
     let strong = marked(&tail, &STRONG_MARKS, lines);
     if !strong.is_empty() {
         return strong;
@@ -65,6 +68,22 @@ pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
         _ => return weak,
     };
     tail[from..].iter().copied().take(lines).collect()
+}
+
+/// The last exception of Python, with the place where it was raised. The first line of a traceback says nothing.
+fn python_exception<'a>(tail: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    let begin = tail.iter().rposition(|line| line.starts_with("Traceback (most recent"))?;
+    let frames = &tail[begin..];
+    let place = frames.iter().rposition(|line| line.starts_with("File \""))?;
+    // Between them is the line of code, if Python has it.
+    let is_exception = |line: &&&str| {
+        let name = line.split_once(": ").map_or(**line, |(name, _)| name);
+        name.starts_with(|c: char| {
+            c.is_ascii_uppercase() || name.contains('.') && c.is_alphabetic()
+        }) && name.chars().all(|c| c.is_alphanumeric() || "_.".contains(c))
+    };
+    let exception = frames[place..].iter().skip(1).take(4).find(is_exception)?;
+    Some((frames[place], exception))
 }
 
 fn candidates(text: &str) -> Vec<&str> {
@@ -163,6 +182,15 @@ mod tests {
         let text = "Compiling a\nerror[E0425]: cannot find value `x`\n --> a.rs:3:5\nwarning: z";
         assert_eq!(failure_lines(text, 2)[0], "error[E0425]: cannot find value `x`");
         assert_eq!(failure_lines("one\ntwo\nthree", 2), ["two", "three"]);
+        let frame = |line: u32| format!("  File \"a.py\", line {line}, in <module>\n    main()\n");
+        let traceback = format!(
+            "reading\nTraceback (most recent call last):\n{}{}ValueError: no date\n",
+            frame(3),
+            frame(9)
+        );
+        let place = "File \"a.py\", line 9, in <module>";
+        assert_eq!(failure_lines(&traceback, 2), [place, "ValueError: no date"]);
+        assert_eq!(failure_lines(&traceback, 1), ["ValueError: no date"]);
         let conflict = "part 1 ok\nCONFLICT at 1a2b3c4\n    a.rs\n    b.rs\n    c.rs";
         assert_eq!(failure_lines(conflict, 2), ["CONFLICT at 1a2b3c4", "a.rs"]);
         let amid = format!("{}error: boom\n{}", "x\n".repeat(2_000), "y\n".repeat(3_000));

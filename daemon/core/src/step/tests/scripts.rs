@@ -1,0 +1,33 @@
+use super::*;
+
+#[test]
+fn a_script_that_fails_has_changed_what_comes_before_the_failure() {
+    let program = "python3 - <<'E'\nopen('src/a.rs', 'w').write('x')\nE";
+    let failed = "Chunk ID: 1\nProcess exited with code 1\nOutput:\nno such file\n";
+    let worked = "Chunk ID: 1\nProcess exited with code 0\nOutput:\n";
+    for (script, answer, changes) in [
+        ("sed -i 's/a/b/' src/a.rs", worked, 1),
+        ("sed -i 's/a/b/' src/a.rs", failed, 0),
+        ("cat > src/a.rs <<'E'\nx\nE", failed, 0),
+        ("cat > src/a.rs <<'E'\nx\nE\ncargo test", failed, 1),
+        (program, worked, 1),
+        (program, failed, 0),
+        (&format!("{program}\ncargo test"), failed, 1),
+        ("test -d src && rm src/a.rs", failed, 0),
+        // The shell opens the file first.
+        ("cargo test > src/a.rs", failed, 1),
+    ] {
+        let mut lines = vec![asked("change the file")];
+        lines.extend(ran("a", script, answer));
+        let folded = Folded::of(Source::Codex, &lines);
+        assert_eq!(folded.changes("src/a.rs"), changes, "{script}");
+        let summary = folded.memory.as_ref().map_or("", |memory| &memory.rollout_summary);
+        assert_eq!(summary.contains("- `src/a.rs`"), changes > 0, "{script}: {summary}");
+    }
+    let poll = called("b", "write_stdin", &json!({ "session_id": 7, "chars": "" }));
+    let mut lines = vec![asked("change the file")];
+    lines.extend(ran("a", "sed -i 's/a/b/' src/a.rs", RUNS_ON));
+    assert_eq!(Folded::of(Source::Codex, &lines).changes("src/a.rs"), 1);
+    lines.extend([poll, answered("b", worked)]);
+    assert_eq!(Folded::of(Source::Codex, &lines).changes("src/a.rs"), 1);
+}

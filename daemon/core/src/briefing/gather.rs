@@ -75,6 +75,7 @@ pub(super) fn gather<'a>(
     builder.raise_named();
     builder.leave_out_dropped();
     builder.mark_outdated();
+    builder.leave_out_folder();
     units::link(&mut builder.candidates);
     // A request's heading is already part of its first line.
     let requests = builder.candidates.iter_mut().filter(|it| it.kind == EvidenceKind::Request);
@@ -149,6 +150,23 @@ impl<'a> Builder<'a> {
             let is_read = matches!(quote.kind, EvidenceKind::Document | EvidenceKind::Rule);
             if is_read && is_outdated(&quote.group) {
                 quote.group.to_mut().push_str(OUTDATED);
+            }
+        }
+    }
+
+    /// Leaves out that a command enters the thread's folder, which the view begins with.
+    fn leave_out_folder(&mut self) {
+        let Some(folder) = self.host.folder else { return };
+        let enters = format!("cd {folder} && ");
+        let is_command = |quote: &&mut Quote<'_>| {
+            use EvidenceKind::{Check, FailedCommand, Now, Ran, Seen};
+            matches!(quote.kind, Check | FailedCommand | Now | Ran | Seen)
+        };
+        for quote in self.candidates.iter_mut().filter(is_command) {
+            for text in [&mut quote.text, &mut quote.group] {
+                if let Some(at) = text.find(&enters) {
+                    text.to_mut().replace_range(at..at + enters.len(), "");
+                }
             }
         }
     }

@@ -164,11 +164,14 @@ async fn old_histories_are_pruned_with_their_compactions() {
 async fn the_reason_for_disabled_repository_signals_is_reported() {
     let fixture = Fixture::new().await;
     let (status, policy) = (&fixture.services.daemon.status, &fixture.services.policy);
-    let warnings = || status.warnings(&status.ingest()).into_iter().map(|warning| warning.kind);
-    assert_eq!(warnings().collect::<Vec<_>>(), [""; 0]);
+    let warnings = async || {
+        let warnings = status.warnings(&status.ingest()).await.into_iter();
+        warnings.map(|warning| warning.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings().await, [""; 0]);
     let settings = fixture.deps.config.now().repository.settings();
     let folder = fixture.home.path().to_str().unwrap();
     let found = policy.repositories.inspect(folder, settings, std::time::Duration::MAX).await;
     assert_eq!(found, None, "the git sandbox program is missing");
-    assert_eq!(warnings().collect::<Vec<_>>(), ["repositories_unseen"]);
+    assert_eq!(warnings().await, ["repositories_unseen"]);
 }

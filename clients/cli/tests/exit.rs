@@ -327,10 +327,11 @@ fn export_goes_on_without_threads_that_are_forgotten_meanwhile() {
 fn an_empty_archive_claims_nothing() {
     let empty = json!({
         "state": "off", "path": "/state/archive", "bytes": 0, "text_bytes": 0, "stored_text_bytes": 0, "threads": 0,
-        "transcripts": 0, "gone": 0, "files_behind": 0, "damaged": 0, "max_bytes": 5_000_000_000_u64, "max_age_days": 0,
+        "transcripts": 0, "gone": 0, "forgotten": 1, "files_behind": 0, "damaged": 0, "max_bytes": 5_000_000_000_u64, "max_age_days": 0,
         "redacts": false,
     });
     let done = Desk::new(script().result::<archive::Overview>(empty)).run(&["archive", "status"]);
     assert!(done.stdout.contains("holds    nothing"), "{}", done.stdout);
     assert!(!done.stdout.contains("exist") && !done.stdout.contains("verif"), "{}", done.stdout);
 }
+    assert!(done.stdout.contains("1 thread forgotten, never archived again"), "{}", done.stdout);

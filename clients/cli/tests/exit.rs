@@ -163,6 +163,23 @@ fn daemon_on_another_socket_is_named_with_its_socket() {
     }
     let done = run(program(desk.folder.path()).arg("doctor"));
     assert!(done.stdout.contains("listens on") && !done.stdout.contains("kill"), "{done:?}");
+    assert!(!done.stdout.contains("start the daemon"), "it runs: {done:?}");
+    assert!(!done.stdout.contains("folders to watch"), "nobody knows them: {done:?}");
+}
+
+#[test]
+fn a_socket_whose_path_is_too_long_is_named_with_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("x".repeat(110));
+    for command in ["status", "doctor"] {
+        let done = run(program(folder.path()).arg("--socket").arg(&socket).arg(command));
+        let said = done.stdout + &done.stderr;
+        assert!(said.contains("the system allows 107"), "{command}: {said}");
+        assert!(
+            said.contains("LONGHAUL_SOCKET") && !said.contains("shows why"),
+            "{command}: {said}"
+        );
+    }
 }
 
 #[test]
@@ -333,5 +350,5 @@ fn an_empty_archive_claims_nothing() {
     let done = Desk::new(script().result::<archive::Overview>(empty)).run(&["archive", "status"]);
     assert!(done.stdout.contains("holds    nothing"), "{}", done.stdout);
     assert!(!done.stdout.contains("exist") && !done.stdout.contains("verif"), "{}", done.stdout);
-}
     assert!(done.stdout.contains("1 thread forgotten, never archived again"), "{}", done.stdout);
+}

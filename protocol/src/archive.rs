@@ -41,6 +41,9 @@ pub struct OverviewResult {
     /// Existing transcripts of which nothing is archived any more: they were evicted because of the limits.
     #[serde(default)]
     pub evicted: u64,
+    /// Threads that a person had removed: their transcripts are never archived again.
+    #[serde(default)]
+    pub forgotten: u64,
     /// Transcripts that are not completely archived yet.
     pub files_behind: u64,
     /// When the longest idle thread last grew; absent for an empty archive.

@@ -2,6 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+/// Maximum bytes of a socket's path: the kernel's `sockaddr_un` without the closing zero.
+///
+/// # Source
+/// unix(7): `sun_path` has 108 bytes on Linux, 104 elsewhere.
+pub const PATH_BYTES_MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
+
 /// The agents' socket of the daemon whose person's socket is `socket`: next to it, so that one private folder holds
 /// both. `v1.sock` has `v1.agents.sock`.
 ///

@@ -163,6 +163,23 @@ fn daemon_on_another_socket_is_named_with_its_socket() {
     }
     let done = run(program(desk.folder.path()).arg("doctor"));
     assert!(done.stdout.contains("listens on") && !done.stdout.contains("kill"), "{done:?}");
+    assert!(!done.stdout.contains("start the daemon"), "it runs: {done:?}");
+    assert!(!done.stdout.contains("folders to watch"), "nobody knows them: {done:?}");
+}
+
+#[test]
+fn a_socket_whose_path_is_too_long_is_named_with_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("x".repeat(110));
+    for command in ["status", "doctor"] {
+        let done = run(program(folder.path()).arg("--socket").arg(&socket).arg(command));
+        let said = done.stdout + &done.stderr;
+        assert!(said.contains("the system allows 107"), "{command}: {said}");
+        assert!(
+            said.contains("LONGHAUL_SOCKET") && !said.contains("shows why"),
+            "{command}: {said}"
+        );
+    }
 }
 
 #[test]
@@ -327,10 +344,11 @@ fn export_goes_on_without_threads_that_are_forgotten_meanwhile() {
 fn an_empty_archive_claims_nothing() {
     let empty = json!({
         "state": "off", "path": "/state/archive", "bytes": 0, "text_bytes": 0, "stored_text_bytes": 0, "threads": 0,
-        "transcripts": 0, "gone": 0, "files_behind": 0, "damaged": 0, "max_bytes": 5_000_000_000_u64, "max_age_days": 0,
+        "transcripts": 0, "gone": 0, "forgotten": 1, "files_behind": 0, "damaged": 0, "max_bytes": 5_000_000_000_u64, "max_age_days": 0,
         "redacts": false,
     });
     let done = Desk::new(script().result::<archive::Overview>(empty)).run(&["archive", "status"]);
     assert!(done.stdout.contains("holds    nothing"), "{}", done.stdout);
     assert!(!done.stdout.contains("exist") && !done.stdout.contains("verif"), "{}", done.stdout);
+    assert!(done.stdout.contains("1 thread forgotten, never archived again"), "{}", done.stdout);
 }

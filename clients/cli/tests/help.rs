@@ -1,3 +1,5 @@
+use longhaul_client::scripted::text_at;
+
 use crate::{program, run};
 
 fn output(args: &[&str]) -> crate::Done {
@@ -56,6 +58,8 @@ fn completions_and_manual_pages_are_generated() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("man1");
     assert_eq!(output(&["man", dir.to_str().unwrap()]).code, 0);
+    let written = output(&["man", dir.to_str().unwrap(), "--json"]).json();
+    assert_eq!(text_at(&written, "folder"), dir.to_str().unwrap());
     assert!(std::fs::read_to_string(dir.join("longhaul-compact.1")).unwrap().contains("EXTRA"));
 }
 

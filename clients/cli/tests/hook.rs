@@ -322,6 +322,7 @@ fn failures_never_stop_the_agent() {
     for wrong in ["no json\n", "[]", "{}", r#"{"hook_event_name":"PreToolUse"}"#] {
         let done = Desk::of_agents(script()).hook(wrong);
         assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{wrong}: {done:?}");
+        assert_eq!(done.stderr.lines().count(), 1, "{wrong}: {done:?}");
     }
     // No daemon.
     let folder = tempfile::tempdir().unwrap();

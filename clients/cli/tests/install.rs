@@ -90,6 +90,20 @@ pub(crate) fn done(done: &Done) -> &str {
     &done.stdout
 }
 
+/// Of editors on other systems.
+#[test]
+fn line_ends_and_a_byte_order_mark_of_a_configuration_are_kept() {
+    let config = "\u{feff}".to_owned() + &CONFIG.replace('\n', "\r\n");
+    let home = Home::new();
+    home.put(".codex/config.toml", &config);
+    assert_eq!(home.run(&["install", "codex"]).code, 0);
+    let installed = home.text(".codex/config.toml");
+    assert!(installed.starts_with(config.as_str()), "{installed:?}");
+    assert_eq!(installed.matches('\n').count(), installed.matches("\r\n").count());
+    assert_eq!(home.run(&["uninstall", "codex"]).code, 0);
+    assert_eq!(home.text(".codex/config.toml"), config);
+}
+
 #[test]
 fn codex_gets_hooks_and_server_and_keeps_its_settings() {
     let home = Home::new();

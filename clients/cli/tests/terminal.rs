@@ -67,14 +67,15 @@ fn forgotten(desk: &Desk) -> usize {
         + desk.server.calls::<ThreadForget>().unwrap().len()
 }
 
-/// Of the archive, only the last copy of a text is worth a question.
+/// A copy is worth a question, also while the transcript is there: it will have none again.
 #[test]
-fn forgetting_an_archived_thread_asks_if_its_transcript_is_gone() {
+fn forgetting_an_archived_thread_asks_and_says_what_is_lost() {
     for is_gone in [true, false] {
         let desk = archive(is_gone);
         let done = at_terminal(&desk, &["archive", "forget", THREAD], "n\n");
         assert_eq!(done.stdout.contains("this is the only copy"), is_gone, "{done:?}");
-        assert_eq!(forgotten(&desk), usize::from(!is_gone), "{done:?}");
+        assert_eq!(done.stdout.contains("nothing protects it"), !is_gone, "{done:?}");
+        assert_eq!(forgotten(&desk), 0, "{done:?}");
         let desk = archive(is_gone);
         let done = at_terminal(&desk, &["memory", "forget", "--thread", THREAD], "n\n");
         assert_eq!(done.stdout.contains("the only copy"), is_gone, "{done:?}");
@@ -106,6 +107,9 @@ fn nothing_is_removed_for_good_where_nobody_can_be_asked() {
         let done = desk.run(&[command, &["--yes"]].concat());
         assert_eq!((done.code, forgotten(&desk)), (0, 1), "{command:?}: {done:?}");
     }
+    let done = Desk::new(script().result::<ArchiveList>(json!({ "threads": [] })))
+        .run(&["archive", "forget", THREAD]);
+    assert_eq!(done.code, 0, "there is no copy to lose: {done:?}");
     let desk = archive(true);
     let one = desk.run(&["memory", "forget", "--entry", "5f0c1d2e"]);
     assert_eq!((one.code, forgotten(&desk)), (0, 1), "one line needs no yes: {one:?}");

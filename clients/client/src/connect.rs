@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use longhaul_protocol::RevisionRange;
 use longhaul_protocol::daemon::{ClientInfo, Initialize, InitializeParams};
-use longhaul_protocol::socket::of_agents;
+use longhaul_protocol::socket::{PATH_BYTES_MAX, of_agents};
 use tokio::net::UnixStream;
 
 use crate::{Client, ClientError, socket};
@@ -133,6 +133,7 @@ fn unreachable(path: &Path, error: io::Error) -> ClientError {
         io::ErrorKind::NotFound
         | io::ErrorKind::ConnectionRefused
         | io::ErrorKind::NotADirectory => ClientError::NotRunning { path, source: error },
+        _ if path.as_os_str().len() > PATH_BYTES_MAX => ClientError::PathTooLong { path },
         _ => ClientError::Unusable { path, reason: error.to_string() },
     }
 }
@@ -153,6 +154,17 @@ mod tests {
     use std::pin::pin;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_path_that_is_too_long_is_named_with_the_limit() {
+        let longest = format!("/{}", "x".repeat(PATH_BYTES_MAX - 1));
+        for (path, is_too_long) in [(longest.clone(), false), (longest + "x", true)] {
+            let path = Path::new(&path);
+            let error = unreachable(path, UnixStream::connect(path).await.unwrap_err());
+            assert_eq!(matches!(error, ClientError::PathTooLong { .. }), is_too_long, "{error}");
+            assert_eq!(error.to_string().contains("108 bytes"), is_too_long, "{error}");
+        }
+    }
 
     #[tokio::test]
     async fn a_full_queue_is_waited_for() {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use longhaul_protocol::socket::PATH_BYTES_MAX;
 use longhaul_protocol::version::Disagreement;
 use longhaul_protocol::{Retry, WireError};
 
@@ -18,13 +19,19 @@ pub enum ClientError {
         /// What the system said.
         source: io::Error,
     },
-    /// The socket cannot be used: permissions, another owner, a path that is too long.
+    /// The socket cannot be used: permissions, another owner.
     #[error("the socket {} cannot be used: {reason}", path.display())]
     Unusable {
         /// The socket that was tried.
         path: PathBuf,
         /// Why.
         reason: String,
+    },
+    /// The system has no room for the socket's path.
+    #[error("the path of the socket {} has {} bytes: the system allows {PATH_BYTES_MAX}", path.display(), path.as_os_str().len())]
+    PathTooLong {
+        /// The path.
+        path: PathBuf,
     },
     /// There is no home folder to look for a socket in, and none was named.
     #[error("no socket was named and there is no home folder to look in")]
@@ -78,6 +85,7 @@ impl ClientError {
             Self::NotRunning { .. } | Self::Broken(_) => Retry::Reconnect,
             Self::Timeout { .. } => Retry::Backoff,
             Self::Unusable { .. }
+            | Self::PathTooLong { .. }
             | Self::NoSocket
             | Self::TooOld(_)
             | Self::TooNew(_)
@@ -93,6 +101,9 @@ impl ClientError {
             Self::Refused(error) => return error.data.as_ref()?.hint.clone(),
             Self::NotRunning { .. } => "start it with: longhaul up",
             Self::Unusable { .. } => "longhaul doctor shows why",
+            Self::PathTooLong { .. } => {
+                "name a shorter one with LONGHAUL_SOCKET or --socket PATH, for the daemon, too"
+            }
             Self::NoSocket => "set LONGHAUL_SOCKET, or name it with --socket PATH",
             Self::TooOld(_) => "update this program, or start the daemon of its version",
             Self::TooNew(_) => "restart the daemon: longhaul down, then longhaul up",

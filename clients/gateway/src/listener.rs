@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use listenfd::ListenFd;
 use longhaul_client::gateway::GatewaySettings;
 use tokio::net::{TcpListener, TcpStream};
@@ -20,6 +20,9 @@ use crate::exchange::Gateway;
 use crate::{CONFIGURATION, Refusal, TRY_LATER};
 
 const CONNECTIONS_MAX: usize = 256;
+/// Time until the head of the next request must have arrived; then the connection is closed, so that nobody can hold all of
+/// them. Codex's HTTP client drops its idle connections after 90 seconds.
+const IDLE: Duration = Duration::from_secs(120);
 /// Seconds that open streams have to end when the gateway stops.
 const DRAIN_SECONDS: u64 = 60;
 /// Milliseconds to wait if the system has no descriptor left for a connection.
@@ -106,6 +109,15 @@ pub(crate) async fn serve(listener: TcpListener, gateway: Arc<Gateway>) -> io::R
     Ok(())
 }
 
+/// HTTP as this server speaks it.
+fn http() -> http1::Builder {
+    let mut http = http1::Builder::new();
+    // The provider's reply has its own date, or none.
+    http.auto_date_header(false);
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE);
+    http
+}
+
 /// Serves one connection. If the client ends it early, dropping it also ends the upstream request.
 async fn connection(stream: TcpStream, gateway: Arc<Gateway>, stop: CancellationToken) {
     // Events are small, and the client waits for each. Without this they only arrive later.
@@ -114,13 +126,41 @@ async fn connection(stream: TcpStream, gateway: Arc<Gateway>, stop: Cancellation
         let gateway = Arc::clone(&gateway);
         async move { Ok::<_, Infallible>(gateway.reply(request).await) }
     });
-    let mut http = http1::Builder::new();
-    // The provider's reply has its own date, or none.
-    http.auto_date_header(false);
-    let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
+    let mut served = std::pin::pin!(http().serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         ended = served.as_mut() => return ended.unwrap_or_default(),
         () = stop.cancelled() => served.as_mut().graceful_shutdown(),
     }
     served.await.unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Empty;
+    use hyper::Response;
+    use hyper::body::Bytes;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_a_request_is_closed() {
+        for said in ["", "GET / HTTP/1.1\r\nhost: x\r\n\r\n", "GET / HTTP/1.1\r\nho"] {
+            let (mut client, server) = tokio::io::duplex(1_024);
+            let service =
+                service_fn(|_| async { Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new())) });
+            let (begun, served) =
+                (Instant::now(), http().serve_connection(TokioIo::new(server), service));
+            let client = async {
+                client.write_all(said.as_bytes()).await.unwrap();
+                let mut answer = String::new();
+                client.read_to_string(&mut answer).await.unwrap();
+                answer
+            };
+            let (answer, _) = tokio::join!(client, served);
+            assert_eq!(answer.starts_with("HTTP/1.1 200"), said.ends_with("\r\n\r\n"), "{answer}");
+            assert!((IDLE..2 * IDLE).contains(&begun.elapsed()), "{said:?}: {:?}", begun.elapsed());
+        }
+    }
 }

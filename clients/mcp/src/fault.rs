@@ -39,7 +39,7 @@ impl From<ClientError> for Fault {
         let kind = match &error {
             ClientError::Refused(wire) => wire.kind().name(),
             ClientError::NotRunning { .. } | ClientError::NoSocket => "daemon_not_running",
-            ClientError::Unusable { .. } => "socket_unusable",
+            ClientError::Unusable { .. } | ClientError::PathTooLong { .. } => "socket_unusable",
             ClientError::TooOld(_) | ClientError::TooNew(_) => "version_unsupported",
             ClientError::Timeout { .. } => "deadline_exceeded",
             ClientError::TooLarge { .. } => "limit_exceeded",

@@ -154,7 +154,7 @@ local function check_undo(folder)
   local answers = {
     ['thread/list'] = { threads = { { thread_id = 'new', unresumed = true }, { thread_id = 'old', unresumed = false } } },
     ['thread/bill'] = { compactions = { compaction('used'), compaction('printed') }, undo_next = 'used' },
-    ['compaction/undo'] = { history = {}, reach = 'thread' },
+    ['compaction/undo'] = { history = {}, handles = { { tokens = 250000 } }, complete = false, reach = 'thread' },
   }
   local stop = play(client.options.socket, function(request)
     asked[request.method] = request.params
@@ -174,7 +174,7 @@ local function check_undo(folder)
     return said
   end)
   vim.fn.confirm, vim.notify = confirm, notify
-  assert(said:find('undone', 1, true), said)
+  assert(said:find('undone: the old history of 250k tokens', 1, true), said)
   assert(asked['thread/bill'].thread_id == 'old', vim.inspect(asked))
   assert(asked['compaction/undo'].compaction_id == 'used', vim.inspect(asked))
   stop()

@@ -143,7 +143,9 @@ export function checkedWords(checked: CheckedTree | null | undefined): string | 
 
 /** Where an undo took effect, what to do in the open session, and the command that continues from before it. */
 export function undoneWords(undone: CompactionUndoResult): { words: string; command?: string } {
-  const items = `${undone.history.length} items`;
+  // A history that is too large for one answer has only handles.
+  const all = undone.handles.reduce((sum, handle) => sum + handle.tokens, 0);
+  const items = undone.complete ? `${undone.history.length} items` : `${tokens(all)} tokens`;
   if (undone.reach !== "not_agent") {
     const since = typeof undone.restored_seq === "number" ? ` since #${undone.restored_seq}` : "";
     return { words: `Undone: the old history of ${items} is in use again${since}.` };

@@ -7,7 +7,7 @@ import type { CompactionUndoResult, ThreadBillResult } from "@longhaul/client";
 import { compactionToUndo } from "../src/undo";
 import { undoneWords } from "../src/words";
 
-const undone = { compaction_id: "cmp_1", history: [{}, {}], thread_id: "t1", seq: 747 } as unknown as CompactionUndoResult;
+const undone = { compaction_id: "cmp_1", history: [{}, {}], handles: [], complete: true, thread_id: "t1", seq: 747 } as unknown as CompactionUndoResult;
 const COMMAND = "longhaul continue t1 --as-of 747 --max-tokens 16000";
 
 test("for an agent with its own history, the message says what to type in its session", () => {
@@ -25,6 +25,12 @@ test("for an agent with its own history, the message says what to type in its se
 test("a thread of ours has its history back, without a command", () => {
   const result = undoneWords({ ...undone, reach: "thread", restored_seq: 750 });
   assert.deepEqual(result, { words: "Undone: the old history of 2 items is in use again since #750." });
+});
+
+test("a history that is too large for one answer is measured by its handles", () => {
+  const handles = [{ tokens: 200_000 }, { tokens: 50_000 }] as CompactionUndoResult["handles"];
+  const result = undoneWords({ ...undone, history: [], handles, complete: false, reach: "thread" });
+  assert.deepEqual(result, { words: "Undone: the old history of 250k tokens is in use again." });
 });
 
 test("an undo is of the compaction that the daemon names, not of a newer view that was only printed", () => {

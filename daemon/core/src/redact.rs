@@ -30,7 +30,8 @@
 //! Digests, commit ids, UUIDs, paths, references (`$TOKEN`, `${{ secrets.X }}`, `env::var("KEY")`), types
 //! (`token: String`), counts (`max_tokens=4096`), and placeholders: `<your-key>`, `xxxx`, `changeme`,
 //! `your_api_key_here`, and a value that only repeats its name (`password=password`). A bare value of letters
-//! counts as a variable (`token=token`), except after an `UPPER_CASE=` name, as in an environment file.
+//! counts as a variable (`token=token`), except after an `UPPER_CASE=` name, as in an environment file, and unless it
+//! looks like no word (`password=kQnVlzegCclm`, `--password JiuetkFRus`).
 //!
 //! # Adding a kind of token
 //!
@@ -72,7 +73,7 @@ pub const MARKER: &str = "[REDACTED_SECRET]";
 /// Version of the rules. Raise it when text that was redacted before would lose more now: an archive is redacted again.
 /// What else keeps redacted text has versions of its own: `Fold::VERSION` and the search index. Memory keeps what older
 /// rules left of a thread until it is learned again: asking a model about every thread for a new rule would cost too much.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Maximum passes over one text. Ordinary text needs two; the bound is for hostile text.
 const PASSES_MAX: u32 = 6;

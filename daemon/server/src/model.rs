@@ -17,6 +17,7 @@
 mod command;
 mod http;
 mod ledger;
+mod listening;
 mod provider;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ use longhaul_store::ModelTable;
 use crate::clock::Clock;
 
 pub use ledger::Purpose;
+pub use listening::SilentProvider;
 pub use provider::{IDLE_TIMEOUT, KeySource, Kind, Provider, Remote, RemoteSetting};
 
 use ledger::Ledger;
@@ -224,6 +226,11 @@ impl Models {
     /// The bound of the budget that last rejected a request today, in words.
     pub fn refused_today(&self) -> Option<String> {
         self.ledger.refused_today()
+    }
+
+    /// The providers in use that should be on this machine and are not.
+    pub async fn silent_providers(&self) -> Vec<SilentProvider> {
+        listening::silent(&self.settings()).await
     }
 
     /// Loads today's spending of earlier runs.

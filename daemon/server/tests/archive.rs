@@ -481,9 +481,6 @@ async fn without_an_archive_a_missing_transcript_is_reported() {
     let (_, _, handles) = history(&mut client, THREAD).await;
     fs::remove_file(&path).unwrap();
     noticed(&mut client, THREAD).await;
-    let answer = client.request("history/expand", json!({ "handle": handles[0] })).await;
-    assert_eq!(answer.kind(), Some(ErrorKind::SourceChanged));
-    assert_eq!(text_at(&json!({ "path": path }), "path"), path.to_str().unwrap());
     let opened = async {
         loop {
             match client.call::<Overview>(OverviewParams {}).await {
@@ -494,5 +491,8 @@ async fn without_an_archive_a_missing_transcript_is_reported() {
     };
     let status = soon("the status of the archive", opened).await;
     assert_eq!((status.state, status.transcripts), (ArchiveState::Off, 0));
+    let answer = client.request("history/expand", json!({ "handle": handles[0] })).await;
+    assert_eq!(answer.kind(), Some(ErrorKind::SourceChanged));
+    assert_eq!(text_at(&json!({ "path": path }), "path"), path.to_str().unwrap());
     assert_eq!(Value::from(packs(daemon.home.path()).len()), 0);
 }

@@ -242,6 +242,8 @@ async fn forgetting_finishes_an_earlier_call_that_failed() {
         assert!(!says(daemon.home.path(), words), "{words}");
     }
     assert_eq!(restore(&mut client, None).await.unwrap_err().kind(), ErrorKind::NotArchived);
+    let status = archived(&mut client).await;
+    assert_eq!((status.threads, status.forgotten), (0, 2), "they have transcripts, and no copies");
 }
 
 #[tokio::test]

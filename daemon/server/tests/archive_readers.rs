@@ -8,7 +8,7 @@ use longhaul_protocol::archive::{ArchiveList, ArchiveListParams, Forget, ForgetP
 use longhaul_protocol::compaction::{Run, RunParams, Undo, UndoParams};
 use longhaul_protocol::thread::{IndexState, Search, SearchParams};
 
-use crate::archive::{OTHER, THREAD, archived, history, listed, long, noticed};
+use crate::archive::{OTHER, THREAD, archived, history, listed, long, noticed, restore};
 use crate::archive_lost::{after_the_loss, known, with_a_deleted_thread};
 use crate::memory::{APP, FIRST, OFF, RULE, assert_run, daemon_with, run_all, summary};
 use crate::support::{Client, Daemon, files_under, message, soon};
@@ -104,6 +104,12 @@ async fn an_emptied_transcript_is_read_from_the_archive_as_a_deleted_one() {
     client.call::<Run>(params).await.unwrap();
     let all = client.call::<ArchiveList>(ArchiveListParams::default()).await.unwrap();
     assert!(all.threads[0].gone, "{:?}", all.threads);
+
+    let restored = restore(&mut client, None).await.unwrap();
+    assert_eq!(Path::new(&restored.files[0].path), path);
+    assert_eq!(fs::read(&path).unwrap(), text);
+    let again = restore(&mut client, None).await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::FileExists, "a transcript with lines stays as it is");
 
     // Its agent writes it again.
     fs::write(&path, &text).unwrap();

@@ -136,6 +136,24 @@ async fn a_spent_budget_and_a_short_deadline_are_reasons_to_leave_a_rung() {
 }
 
 #[tokio::test]
+async fn a_server_of_this_machine_that_is_not_there_is_a_warning_of_the_status() {
+    let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
+    let (_daemon, mut client) = daemon(&provider, "").await;
+    assert!(client.status().await.warnings.is_empty());
+    assert!(provider.requests().is_empty(), "nothing is asked");
+
+    // A port that is free again.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let config = provider.config("").replace(&provider.base_url, &format!("http://{address}/v1"));
+    let (_daemon, mut client) = daemon_with(&config).await;
+    let warning = client.status().await.warnings.remove(0);
+    assert_eq!(warning.kind, "model_unreachable");
+    assert!(warning.message.contains(&address.to_string()), "{}", warning.message);
+}
+
+#[tokio::test]
 async fn a_client_that_disconnects_cancels_its_request_to_the_model() {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let (daemon, mut client) = daemon(&provider, "").await;

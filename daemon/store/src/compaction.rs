@@ -123,11 +123,13 @@ impl CompactionTable {
     pub async fn with_prefix(
         &self,
         prefix: &str,
+        after: &str,
         limit: u32,
     ) -> Result<Vec<(String, Option<String>)>, StoreError> {
         let query = "SELECT compaction_id, thread_id FROM compaction \
-             WHERE compaction_id >= ?1 AND compaction_id < ?1 || ?2 ORDER BY compaction_id LIMIT ?3";
-        self.0.pools().with_prefix(query, prefix, limit).await
+             WHERE compaction_id >= ?1 AND compaction_id < ?1 || ?2 AND compaction_id > ?4 \
+             ORDER BY compaction_id LIMIT ?3";
+        self.0.pools().with_prefix(query, (prefix, after, limit)).await
     }
 
     /// Compactions, newest first, at most `limit`, and where the next page starts.

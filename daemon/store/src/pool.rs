@@ -231,18 +231,18 @@ impl Pools {
         }
     }
 
-    /// Rows of a query over ids with a prefix: `?1` is the prefix, `?2` the character after all others, `?3` the limit.
+    /// Rows of a query over ids: `?1` is their prefix, `?2` the last character, `?3` the limit, `?4` an id before them.
     pub(crate) async fn with_prefix<R>(
         &self,
         query: &'static str,
-        prefix: &str,
-        limit: u32,
+        (prefix, after, limit): (&str, &str, u32),
     ) -> Result<Vec<R>, StoreError>
     where
         R: for<'r> sqlx::FromRow<'r, sqlx::sqlite::SqliteRow> + Send + Unpin,
     {
-        let query = sqlx::query_as(query).bind(prefix).bind(char::MAX.to_string()).bind(limit);
-        query.fetch_all(self.reader()).await.map_err(|error| self.classify(error))
+        let query = sqlx::query_as(query).bind(prefix).bind(char::MAX.to_string());
+        let rows = query.bind(limit).bind(after).fetch_all(self.reader()).await;
+        rows.map_err(|error| self.classify(error))
     }
 
     /// Classifies an error, with the path of this database.

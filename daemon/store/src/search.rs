@@ -38,7 +38,7 @@ pub use write::{IndexItem, IndexPart, IndexedFile};
 
 /// Format version: the tables, how text is split into words, which part of an item is indexed, and how it is redacted. An index of another
 /// version is rebuilt.
-pub const INDEX_VERSION: u32 = 4;
+pub const INDEX_VERSION: u32 = 5;
 
 /// "lhSX".
 const FORMAT: IndexFormat = IndexFormat {

@@ -39,7 +39,7 @@ pub fn item(seq: u64) -> ItemRow {
 }
 
 pub async fn thread_count(store: &Store) -> usize {
-    store.threads.with_prefix("", u32::MAX).await.unwrap().len()
+    store.threads.with_prefix("", "", u32::MAX).await.unwrap().len()
 }
 
 pub async fn file_count(store: &Store) -> usize {

@@ -54,8 +54,15 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
             checks.extend(agents_socket::checks(session).await);
             Some(status)
         }
-        Err(check) => {
-            checks.push(*check);
+        Err(unanswered) => {
+            if unanswered.is_held {
+                // Another start would not help.
+                checks
+                    .iter_mut()
+                    .filter(|check| check.name == "socket")
+                    .for_each(|check| check.hint = None);
+            }
+            checks.push(unanswered.check);
             checks.push(program::check());
             None
         }
@@ -71,13 +78,20 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
     }
 }
 
-/// The daemon's status, its response time in milliseconds and the overridable templates, or the failed check that
-/// explains why there is no answer.
-async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>), Box<Check>> {
+/// Why there is no answer.
+struct Unanswered {
+    check: Check,
+    /// A daemon runs, but not on this socket, or it hangs.
+    is_held: bool,
+}
+
+/// The daemon's status, its response time in milliseconds and the overridable templates.
+async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>), Box<Unanswered>> {
     let client = match holder::connect(session).await {
         Ok(client) => client,
         Err(Unreached::Held(holder)) => {
-            return Err(Box::new(Check::fail("daemon", holder.to_string(), holder.hint())));
+            let check = Check::fail("daemon", holder.to_string(), holder.hint());
+            return Err(Box::new(Unanswered { check, is_held: true }));
         }
         Err(Unreached::Client(error)) => return Err(unanswered(&error)),
     };
@@ -95,8 +109,9 @@ async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>)
     answer.await.map_err(|error| unanswered(&error))
 }
 
-fn unanswered(error: &ClientError) -> Box<Check> {
-    Box::new(Check::fail("daemon", error.to_string(), error.hint().unwrap_or_default()))
+fn unanswered(error: &ClientError) -> Box<Unanswered> {
+    let check = Check::fail("daemon", error.to_string(), error.hint().unwrap_or_default());
+    Box::new(Unanswered { check, is_held: false })
 }
 
 #[derive(Debug, Serialize)]

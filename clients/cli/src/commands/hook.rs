@@ -65,7 +65,7 @@ Examples:
   longhaul install codex                 write the hooks to Codex's settings
   echo '{\"source\":\"resume\",\"session_id\":\"THREAD\"}' | longhaul hook SessionStart
 
-Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others get an empty answer.
+Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others get no answer.
 
 The Claude Code plugin sends four more. SessionCompact asks for a briefing; it may take 1,000 ms, and the \
 answer says why if there is none. TurnComplete asks whether to compact now (policy.mode = \"auto\"), \
@@ -115,7 +115,10 @@ fn log_failure(why: &str) -> Option<String> {
 async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Answer, String> {
     let payload = stdin().await?;
     let name = args.event.as_deref().unwrap_or(&payload.hook_event_name);
-    let Some(event) = Event::of(name) else { return Ok(Answer::default()) };
+    let event = Event::of(name).ok_or_else(|| match name {
+        "" => "the payload names no event".to_owned(),
+        name => format!("no answer to the event {name:?}"),
+    })?;
     let agent = args.agent.unwrap_or_else(|| payload.agent());
     let precedes_request = matches!(event, Event::SessionStart | Event::UserPromptSubmit);
     if agent == Agent::Codex && precedes_request && is_gateway_down() {

@@ -6,6 +6,7 @@ use longhaul_protocol::job::{
     Retry, Why, WhyResult,
 };
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::select::{self, short_len};
@@ -77,10 +78,16 @@ pub(crate) async fn run(command: JobCommand, session: &Session) -> Result<(), Fa
         JobCommand::Why(args) => session.print(&client.call::<Why>(named(args).await?).await?),
         JobCommand::Retry(args) => session.print(&client.call::<Retry>(named(args).await?).await?),
         JobCommand::Cancel(args) => {
-            session.print(&client.call::<Cancel>(named(args).await?).await?)
+            let params = named(args).await?;
+            let before = client.call::<JobGet>(params.clone()).await?.job.state;
+            let JobResult { job } = client.call::<Cancel>(params).await?;
+            session.print(&CancelPage { was_done: before == DONE, job })
         }
     }
 }
+
+/// The state of a job without pending work.
+const DONE: &str = "done";
 
 /// Characters of a job's subject in the list: a compaction's id has a prefix before its time.
 const SUBJECT_CHARS: usize = 17;
@@ -98,7 +105,7 @@ impl Page for JobListResult {
             let mut row = vec![
                 format!("{}/{subject}", job.kind),
                 job.state.clone(),
-                count(u64::from(job.attempts)),
+                attempts(job).unwrap_or_default(),
                 style.ago(job.updated_at),
             ];
             row.extend(has_failure.then(|| job.failure.clone().unwrap_or_default()));
@@ -130,19 +137,35 @@ impl Page for WhyResult {
     }
 }
 
+#[derive(Debug, Serialize)]
+struct CancelPage {
+    job: Job,
+    #[serde(skip)]
+    was_done: bool,
+}
+
+impl Page for CancelPage {
+    fn text(&self, style: &Style) -> String {
+        let outcome = if self.was_done { "It was done: nothing to cancel.\n" } else { "" };
+        outcome.to_owned() + &one(&self.job, style)
+    }
+}
+
 impl Page for JobResult {
     fn text(&self, style: &Style) -> String {
         one(&self.job, style)
     }
 }
 
+/// Attempts at the pending work; `None` if it is done, where the daemon counts anew.
+fn attempts(job: &Job) -> Option<String> {
+    (job.state != DONE).then(|| count(u64::from(job.attempts)))
+}
+
 fn one(job: &Job, style: &Style) -> String {
-    let mut fields = vec![
-        ("job", job.job.clone()),
-        ("state", job.state.clone()),
-        ("attempts", count(u64::from(job.attempts))),
-        ("changed", style.ago(job.updated_at)),
-    ];
+    let mut fields = vec![("job", job.job.clone()), ("state", job.state.clone())];
+    fields.extend(attempts(job).map(|attempts| ("attempts", attempts)));
+    fields.push(("changed", style.ago(job.updated_at)));
     fields.extend(job.holder.clone().map(|holder| ("run by", holder)));
     fields.extend(job.failure.clone().map(|failure| ("last failure", failure)));
     style.fields(&fields)
@@ -178,5 +201,22 @@ mod tests {
             assert!(text.contains(whole), "{whole}: {text}");
         }
         assert!(!page(None).contains("failure"));
+    }
+
+    #[test]
+    fn cancelling_a_job_that_is_done_says_so() {
+        let style = plain();
+        let job = |state: &str| -> Job {
+            serde_json::from_value(json!({
+                "job": "prune/", "kind": "prune", "subject": "", "state": state, "attempts": 0, "epoch": 1,
+                "priority": 0, "is_pending": false, "created_at": 0, "updated_at": 0,
+            }))
+            .unwrap()
+        };
+        let page = CancelPage { job: job("done"), was_done: true }.text(&style);
+        assert!(page.starts_with("It was done: nothing to cancel.\n"), "{page}");
+        assert!(!page.contains("attempts"), "the daemon counts anew: {page}");
+        let page = CancelPage { job: job("queued"), was_done: false }.text(&style);
+        assert!(!page.contains("nothing") && page.contains("attempts"), "{page}");
     }
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Command};
+use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::session::{Page, Session};
+use crate::style::Style;
 
 /// Print the manual page, or write one per command to a folder
 #[derive(Debug, Args)]
@@ -26,5 +28,16 @@ pub(crate) fn run(args: &ManArgs, command: Command, session: &Session) -> Result
     };
     std::fs::create_dir_all(dir)?;
     clap_mangen::generate_to(command, dir)?;
-    session.print_text(&format!("wrote the manual pages to {}\n", dir.display()))
+    session.print(&WrittenPages { folder: dir.display().to_string() })
+}
+
+#[derive(Debug, Serialize)]
+struct WrittenPages {
+    folder: String,
+}
+
+impl Page for WrittenPages {
+    fn text(&self, _: &Style) -> String {
+        format!("wrote the manual pages to {}\n", self.folder)
+    }
 }

@@ -86,8 +86,12 @@ pub fn retry(mut job: Job, now: &Moment) -> Job {
     job
 }
 
-/// Cancels a job: nothing is pending any more. A running run loses its claim, and its result is discarded.
+/// Cancels a job: nothing is pending any more. A running run loses its claim, and its result is discarded. A job that is
+/// done stays as it is.
 pub fn cancel(mut job: Job, now: &Moment) -> Job {
+    if job.state == State::Done {
+        return job;
+    }
     if job.state == State::Running {
         job.epoch = job.epoch.saturating_add(1);
     }

@@ -221,6 +221,7 @@ fn a_cancelled_run_changes_nothing() {
     let job = cancel(job, &at(1));
     assert_eq!((job.state, job.epoch), (State::Done, epoch + 1), "the run finds another epoch");
     assert_eq!(cancel(queued("a"), &at(1)).epoch, 0);
+    assert_eq!(cancel(job.clone(), &at(9)), job, "nothing is left to cancel");
     assert_eq!(finish(job, &token, &RULES, &at(2)), Err(LeaseLost::TakenOver));
 }
 

@@ -204,6 +204,7 @@ fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
         Some(b"=") => Form::Direct,
         // A declared type followed by a bare value is code.
         Some(assign) if assign.len() > 40 => return None,
+        _ if blank && is_flag => Form::Flag,
         _ => Form::Spaced,
     };
     let value_start = name.end + whole.end();
@@ -314,7 +315,7 @@ fn escapes_of_quote(quote: &[u8], text: &[u8], from: usize, at: usize) -> usize 
 fn bare_end(text: &[u8], form: Form, from: usize, to: usize) -> usize {
     let ends: &[u8] = match form {
         Form::Direct => b" \t\r\n\"'`\\&;|<>(){}",
-        Form::Quoted | Form::Spaced => b" \t\r\n\"'`\\&;|<>(){}[],",
+        Form::Quoted | Form::Spaced | Form::Flag => b" \t\r\n\"'`\\&;|<>(){}[],",
     };
     let run = &text[from..to];
     let end = run.iter().position(|b| ends.contains(b)).unwrap_or(run.len());

@@ -72,6 +72,7 @@ impl Alphabet {
 #[serde(rename_all = "lowercase")]
 enum Proof {
     Any,
+    Filled,
     Mixed,
     Password,
     Random,
@@ -86,6 +87,7 @@ impl Proof {
         let is_varied = || value::distinct_bytes(&secret[half..]) >= DISTINCT_BYTES_MIN;
         match self {
             Self::Any => true,
+            Self::Filled => is_varied() && !value::is_placeholder(secret),
             Self::Mixed => is_varied() && value::is_mixed(secret),
             Self::Password => {
                 let is_number = secret.iter().all(u8::is_ascii_digit);

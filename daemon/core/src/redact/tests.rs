@@ -46,6 +46,20 @@ fn vendor_tokens_are_hidden_in_every_context() {
     }
 }
 
+/// Assembled, so that no scanner reports this file.
+#[test]
+fn a_prefix_of_a_vendor_needs_no_random_letters() {
+    for (prefix, rest) in [
+        ("sk-ant-", "api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHH1234"),
+        ("sk-pro", "j-abcdefghijklmnopqrstuvwxyz"),
+        ("sk-or", "-v1-aaaabbbbccccddddeeeeffff"),
+        ("xo", "xb-test-token-abcdef"),
+        ("whs", "ec_AAAABBBBCCCCDDDDEEEEFFFF"),
+    ] {
+        check_caught("use § for it", &format!("{prefix}{rest}"));
+    }
+}
+
 /// Checks that the secret, inserted at `§`, is replaced by the marker.
 fn check_caught(template: &str, secret: &str) {
     let text = template.replace('§', secret);

@@ -16,8 +16,10 @@ pub(super) enum Form {
     Quoted,
     /// `name=value` without spaces: an environment file, a query, a keyword argument.
     Direct,
-    /// `name: value`, `name = value`, `--name value`: a setting, or code.
+    /// `name: value`, `name = value`: a setting, or code.
     Spaced,
+    /// `--name value`: an argument, or a sentence about the flag.
+    Flag,
 }
 
 /// A value and its context.
@@ -37,6 +39,8 @@ pub(super) struct Candidate<'t> {
 const PASSWORD_BYTES_MIN: usize = 4;
 /// Minimum bytes of a password where code is possible.
 const PASSWORD_SPACED_BYTES_MIN: usize = 6;
+/// Minimum bytes of a password of letters of both cases; shorter ones may be names of programs.
+const SCRAMBLED_BYTES_MIN: usize = 8;
 /// Minimum bytes of a token; shorter ones protect nothing.
 const TOKEN_BYTES_MIN: usize = 8;
 /// Minimum bytes of a token after an ambiguous name.
@@ -80,7 +84,7 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
     let has_space = value.iter().any(|b| b.is_ascii_whitespace());
     let long_enough = match (strength, form) {
         (Strength::Password, Form::Quoted | Form::Direct) => value.len() >= PASSWORD_BYTES_MIN,
-        (Strength::Password, Form::Spaced) => value.len() >= PASSWORD_SPACED_BYTES_MIN,
+        (Strength::Password, Form::Spaced | Form::Flag) => value.len() >= PASSWORD_SPACED_BYTES_MIN,
         (Strength::Token | Strength::Guess, _) => value.len() >= TOKEN_BYTES_MIN,
     };
     if !long_enough {
@@ -197,18 +201,33 @@ fn has_digit_or_sign(value: &[u8]) -> bool {
     value.iter().any(|b| b.is_ascii_digit() || b"!@#$%^*+/=~?&;|<>()".contains(b) || *b >= 0x80)
 }
 
-/// Whether a lower-case password is where a variable is unlikely: alone on its line, as in YAML, or directly after
-/// `=` without a comma or parenthesis after it, as in a query.
+/// Whether a password of letters is where a variable or a sentence is unlikely: alone on its line, as in YAML (lower
+/// case only: a type may stand there); directly after `=` without a comma or parenthesis after it, as in a query; after
+/// a flag, if no word looks like it.
 fn is_bare_word_password(candidate: &Candidate<'_>) -> bool {
     let Candidate { value, next, form, starts_line, .. } = *candidate;
     let ends_line = next.is_none_or(|b| b"\r\n".contains(&b));
     let is_setting = match form {
         Form::Spaced => starts_line && ends_line,
         Form::Direct => !next.is_some_and(|b| b",)".contains(&b)),
+        Form::Flag => return is_scrambled(value),
         Form::Quoted => false,
     };
-    let is_word = value.iter().all(u8::is_ascii_lowercase) || is_hyphenated_passphrase(value);
+    let is_word = value.iter().all(u8::is_ascii_lowercase)
+        || is_hyphenated_passphrase(value)
+        || (form == Form::Direct && is_scrambled(value));
     is_setting && is_word && value.len() >= PASSWORD_SPACED_BYTES_MIN
+}
+
+/// Whether a value is letters of both cases, but no name of a variable: `kQnVlzegCclm`, not `userInput` or `dbPassword`.
+fn is_scrambled(value: &[u8]) -> bool {
+    let is_vowel = |b: &u8| b"aeiouyAEIOUY".contains(b);
+    let mut parts = value.chunk_by(|_, next| next.is_ascii_lowercase());
+    value.len() >= SCRAMBLED_BYTES_MIN
+        && value.iter().all(u8::is_ascii_alphabetic)
+        && value.iter().any(u8::is_ascii_lowercase)
+        && !parts.all(|part| part.len() > 1 && part.iter().any(is_vowel))
+        && super::name::strength(value).is_none()
 }
 
 /// Whether a value is hyphenated words, which people choose as passwords; identifiers contain no hyphens.

@@ -68,6 +68,10 @@ impl ForgottenThreads {
         self.names.is_empty()
     }
 
+    pub fn count(&self) -> u64 {
+        self.names.len() as u64
+    }
+
     /// Adds a thread, or marks it as unfinished again; durably. Blocking.
     pub fn add(archive: &Path, thread_id: &str) -> io::Result<()> {
         add_names(archive, &[name_of(thread_id)])

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_store::{Cursor, FileStat};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::file_change::{Compared, WHOLE_BYTES_MAX, Walk, compare};
@@ -94,8 +94,12 @@ impl Rechecks {
         self.next_round = Some(Instant::now() + ROUND_PERIOD);
     }
 
-    pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.waiting.values().map(|recheck| recheck.due).chain(self.next_round).min()
+    /// Waits until the next one is due.
+    pub(crate) async fn due(&self) {
+        match self.waiting.values().map(|recheck| recheck.due).chain(self.next_round).min() {
+            Some(due) => sleep_until(due).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Queues the files of the next round.

@@ -75,6 +75,8 @@ pub(crate) struct Worker {
     next_scan: Instant,
     pause: Duration,
     warned: HashSet<(WarningKind, Option<String>)>,
+    /// A file was read without its base, which may be one of those read since.
+    may_find_base: bool,
 }
 
 impl Worker {
@@ -100,6 +102,7 @@ impl Worker {
             next_scan: Instant::now(),
             pause: Duration::ZERO,
             warned: HashSet::new(),
+            may_find_base: false,
         }
     }
 
@@ -142,6 +145,10 @@ impl Worker {
 
     /// Waits for work.
     async fn rest(&mut self) {
+        if std::mem::take(&mut self.may_find_base) {
+            self.next_scan = Instant::now();
+            return;
+        }
         if std::mem::take(&mut self.read) >= FILES_MANY {
             self.scanned.shrink_to_fit();
             // Trimming blocks allocators, so run it off the runtime threads.
@@ -159,7 +166,7 @@ impl Worker {
             // An agent's turn is many small writes: read them in one pass.
             () = hints.arrived() => sleep(self.shared.limits.debounce).await,
             () = sleep_until(self.next_scan) => {}
-            () = until(self.rechecks.next_due()) => self.recheck().await,
+            () = self.rechecks.due() => self.recheck().await,
         }
     }
 
@@ -399,7 +406,7 @@ impl Worker {
         let queued: usize = queues.map(VecDeque::len).iter().sum();
         let progress = &self.shared.progress;
         progress.queued_files.store(queued as u64, Ordering::Relaxed);
-        progress.is_catching_up.store(queued > 0, Ordering::Relaxed);
+        progress.is_catching_up.store(queued > 0 || self.may_find_base, Ordering::Relaxed);
         if queued == 0 {
             progress.queued_bytes.store(0, Ordering::Relaxed);
         }
@@ -484,14 +491,7 @@ impl Worker {
             self.rechecks.put(job.path.clone(), Instant::now() + self.shared.limits.rest);
         }
         if known.as_deref().is_some_and(KnownFile::is_missing_base) {
-            self.warn(WarningKind::BaseMissing, Some(job.path.clone()), "its base is not there");
+            self.on_missing_base(&job.path);
         }
-    }
-}
-
-async fn until(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => std::future::pending().await,
     }
 }

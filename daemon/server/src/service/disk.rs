@@ -5,16 +5,18 @@
 //! transcript may name any path, and must not make the daemon read it.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::checkpoint::file_standing::{Disk, Now, OnDisk};
 use longhaul_core::digest::ContentHash;
 use longhaul_core::paths;
 use longhaul_store::Observation;
+
+use crate::no_follow;
 
 /// Largest file that is hashed.
 const FILE_BYTES_MAX: u64 = 8 << 20;
@@ -77,7 +79,7 @@ impl HashCache {
     fn now(&self, root: &Path, key: &str, budget: &mut u64) -> Now {
         let path = match fs::canonicalize(key) {
             Ok(path) => path,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return if Path::new(key).starts_with(root) { Now::Missing } else { Now::Unknown };
             }
             Err(_) => return Now::Unknown,
@@ -89,30 +91,44 @@ impl HashCache {
         if !meta.is_file() || meta.len() > FILE_BYTES_MAX {
             return Now::Unknown;
         }
-        let identity = Identity::of(&meta);
-        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, hash)) = cache.get(&path)
-            && *known == identity
-        {
-            return Now::Content(hash.clone());
+        if let Some(hash) = self.known(&path, Identity::of(&meta)) {
+            return Now::Content(hash);
         }
         if meta.len() > *budget {
             return Now::Unknown;
         }
         *budget -= meta.len();
-        let mut content = Vec::new();
-        let read = File::open(&path)
-            .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut content));
-        if read.is_err() {
-            return Now::Unknown;
-        }
-        let hash = ContentHash::of(&content);
+        // Others may look at their files meanwhile.
+        let Ok((identity, hash)) = read(&path) else { return Now::Unknown };
+        let mut cache = self.lock();
         if cache.len() >= ENTRIES_MAX {
             cache.clear();
         }
         cache.insert(path, (identity, hash.clone()));
         Now::Content(hash)
     }
+
+    fn known(&self, path: &Path, identity: Identity) -> Option<ContentHash> {
+        let cache = self.lock();
+        let (known, hash) = cache.get(path)?;
+        (*known == identity).then(|| hash.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, (Identity, ContentHash)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The hash of a file.
+///
+/// # Errors
+/// Something else has taken its place since it was found there: a link to a file elsewhere, or a pipe, which would be read
+/// for ever.
+fn read(path: &Path) -> io::Result<(Identity, ContentHash)> {
+    let (file, meta) = no_follow::regular(path)?;
+    let mut content = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
+    Ok((Identity::of(&meta), ContentHash::of(&content)))
 }
 
 #[cfg(test)]
@@ -141,6 +157,11 @@ mod tests {
         assert_eq!(nows, [&one, &Now::Missing, &Now::Unknown, &Now::Unknown]);
         fs::write(cwd.join("a"), "three").unwrap();
         assert_eq!(look()[&keys[0]].now, Now::Content(ContentHash::of(b"three")));
+        // They took the place of a file after it was found there.
+        let pipe = cwd.join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        assert!(read(&pipe).is_err());
+        assert!(read(&cwd.join("link")).is_err());
         let now = |mut budget| HashCache::default().now(&cwd, &keys[0], &mut budget);
         assert_eq!(now(5), Now::Content(ContentHash::of(b"three")));
         assert_eq!(now(4), Now::Unknown, "the request's budget is spent");

@@ -32,15 +32,31 @@ impl Resolver {
         if named.is_empty() || named.len() >= ID_CHARS {
             return Ok(named.to_owned());
         }
-        let found = self.projects.threads.with_prefix(named, CANDIDATES_MAX).await?;
-        let mut ids = Vec::new();
-        for (id, folder) in found {
-            let subject = folder.as_deref().map(ProjectSubject::Folder);
-            if id == named || self.is_of(subject, own).await? {
-                ids.push(id);
+        self.thread_by_pages(named, own, CANDIDATES_MAX).await
+    }
+
+    /// Most threads with the prefix may be of other projects, so the first page need not have one of `own`.
+    async fn thread_by_pages(
+        &self,
+        named: &str,
+        own: Option<&str>,
+        page_rows: u32,
+    ) -> Result<String, ServiceError> {
+        let (mut ids, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = self.projects.threads.with_prefix(named, &after, page_rows).await?;
+            let is_last = page.len() < page_rows as usize;
+            for (id, folder) in page {
+                after.clone_from(&id);
+                let subject = folder.as_deref().map(ProjectSubject::Folder);
+                if id == named || self.is_of(subject, own).await? {
+                    ids.push(id);
+                }
+            }
+            if is_last || ids.len() > 1 {
+                return only("thread", named, ids);
             }
         }
-        only("thread", named, ids)
     }
 
     /// Same as [`Resolver::thread`], for a compaction.
@@ -53,14 +69,21 @@ impl Resolver {
             true => named.to_owned(),
             false => format!("{}{named}", preimage::PREFIX),
         };
-        let found = self.projects.compactions.with_prefix(&beginning, CANDIDATES_MAX).await?;
-        let mut ids = Vec::new();
-        for (id, thread) in found {
-            if self.is_of(thread.as_deref().map(ProjectSubject::Thread), own).await? {
-                ids.push(id);
+        let (mut ids, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = self.projects.compactions.with_prefix(&beginning, &after, CANDIDATES_MAX);
+            let page = page.await?;
+            let is_last = page.len() < CANDIDATES_MAX as usize;
+            for (id, thread) in page {
+                after.clone_from(&id);
+                if self.is_of(thread.as_deref().map(ProjectSubject::Thread), own).await? {
+                    ids.push(id);
+                }
+            }
+            if is_last || ids.len() > 1 {
+                return only("compaction", named, ids);
             }
         }
-        only("compaction", named, ids)
     }
 
     /// The handle with its thread or compaction completed; one that names neither belongs to `thread`.
@@ -115,6 +138,26 @@ impl Resolver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::tests::fixture::{Fixture, conversation};
+
+    #[tokio::test]
+    async fn a_thread_of_the_project_is_found_behind_those_of_others() {
+        let fixture = Fixture::new().await;
+        let mut ids = Vec::new();
+        for folder in ["/w/a", "/w/b", "/w/c", "/w/d"] {
+            ids.push((fixture.thread_in(folder, &conversation(1)).await, folder));
+        }
+        ids.sort_unstable();
+        let resolver = Resolver::new(Arc::clone(&fixture.services.projects));
+        for (id, folder) in &ids {
+            assert_eq!(&resolver.thread_by_pages("0", Some(folder), 1).await.unwrap(), id);
+        }
+        let nowhere = resolver.thread_by_pages("0", Some("/elsewhere"), 1).await.unwrap();
+        assert_eq!(nowhere, "0", "none is of that project");
+        let again = fixture.thread_in("/w/a", &conversation(1)).await;
+        let both = resolver.thread_by_pages("0", Some("/w/a"), 1).await;
+        assert!(matches!(both, Err(ServiceError::Ambiguous { .. })), "{both:?} {again}");
+    }
 
     #[test]
     fn a_prefix_stands_for_the_only_id_and_an_exact_id_for_itself() {

@@ -175,7 +175,7 @@ impl StoredHistories {
             bytes += stored.bytes;
             bytes > HISTORIES_BYTES_MAX
         });
-        let ids: Vec<String> = over.map(|stored| stored.id).collect();
+        let ids = self.ended(over.map(|stored| stored.id).collect()).await?;
         self.compactions.delete(&ids).await?;
         self.remove(ids).await
     }
@@ -183,18 +183,24 @@ impl StoredHistories {
     /// Removes histories that no compaction names, and none will.
     async fn sweep(&self) -> Result<u64, ServiceError> {
         // In this order: one that ends meanwhile is still running in the earlier list, or its row is in a later one.
-        let stored = self.list().await?;
-        let running = self.running.ids();
-        let mut left = Vec::new();
-        for id in stored.into_iter().map(|stored| stored.id).filter(|id| !running.contains(id)) {
-            let key = JobKey { kind: Kind::Compact, subject: id };
-            if !self.jobs.find(&key).await?.is_some_and(|job| job.is_pending()) {
-                left.push(key.subject);
-            }
-        }
+        let stored = self.list().await?.into_iter();
+        let mut left = self.ended(stored.map(|stored| stored.id).collect()).await?;
         let known = self.compactions.existing(&left).await?;
         left.retain(|id| !known.contains(id));
         self.remove(left).await
+    }
+
+    /// Those of these compactions that neither run nor wait as a job.
+    async fn ended(&self, ids: Vec<String>) -> Result<Vec<String>, ServiceError> {
+        let running = self.running.ids();
+        let mut ended = Vec::new();
+        for id in ids.into_iter().filter(|id| !running.contains(id)) {
+            let key = JobKey { kind: Kind::Compact, subject: id };
+            if !self.jobs.find(&key).await?.is_some_and(|job| job.is_pending()) {
+                ended.push(key.subject);
+            }
+        }
+        Ok(ended)
     }
 
     async fn list(&self) -> Result<Vec<preimage::Stored>, ServiceError> {

@@ -13,7 +13,7 @@ use super::storage::Storage;
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::ingest::{MissingBase, Progress};
-use crate::model::Models;
+use crate::model::{Models, SilentProvider};
 use crate::repository::Repositories;
 
 mod compaction_costs;
@@ -120,12 +120,13 @@ impl Status {
     }
 
     /// What a person should know, `progress` included.
-    pub fn warnings(&self, progress: &Progress) -> Vec<Warning> {
+    pub async fn warnings(&self, progress: &Progress) -> Vec<Warning> {
         let OptionalParts { models, repositories, curator, memory } = &self.optional;
         let mut warnings = warnings(progress, models.refused_today());
         warnings.extend(repaired(self.storage.database().pages_repaired()));
         warnings.extend(repositories.unavailable().as_deref().map(unseen));
         warnings.extend(curator.missing().map(uncurated));
+        warnings.extend(models.silent_providers().await.iter().map(unreachable));
         let (is_taken_over, asides) = memory.after_loss();
         warnings.extend(is_taken_over.then(taken_over));
         warnings.extend(asides.iter().map(|aside| set_aside(aside)));
@@ -151,6 +152,17 @@ fn uncurated(program: &Path) -> Warning {
         format!("the model cannot edit the files of memory: {} is not there", program.display()),
         "cargo install --locked --path workers/curator, into the folder of longhauld; until then memory is \
          made by rules alone",
+    )
+}
+
+fn unreachable(provider: &SilentProvider) -> Warning {
+    let SilentProvider { name, address, why } = provider;
+    warning(
+        "model_unreachable",
+        format!(
+            "nothing answers at {address}, where the model of provider {name} should be: {why}"
+        ),
+        "start that server, or change base_url in config.toml; until then the daemon works without a model",
     )
 }
 

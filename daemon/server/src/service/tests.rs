@@ -1,7 +1,7 @@
 //! Services over a real store in a temporary folder.
 
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::job::{JobKey, Kind, State};
+use longhaul_core::job::{JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
 
 use super::ServiceError;
@@ -160,15 +160,42 @@ async fn old_histories_are_pruned_with_their_compactions() {
     assert!(matches!(gone, Err(ServiceError::CompactionNotFound(_))), "{gone:?}");
 }
 
+/// A client was told that it will be compacted.
+#[tokio::test]
+async fn a_history_over_the_limit_stays_while_a_job_is_to_compact_it() {
+    let fixture = Fixture::new().await;
+    let retention = &fixture.services.daemon.upkeep.retention;
+    let folder = &retention.histories.preimages;
+    std::fs::create_dir_all(folder).unwrap();
+    let path = |id: &str| folder.join(format!("{id}.jsonl"));
+    for id in ["cmp_waiting", "cmp_left"] {
+        std::fs::File::create(path(id)).unwrap().set_len(1 << 30).unwrap();
+    }
+    let job = JobRequest {
+        key: JobKey { kind: Kind::Compact, subject: "cmp_waiting".to_owned() },
+        input: "once".to_owned(),
+        payload: String::new(),
+        priority: 0,
+        urgent: false,
+    };
+    retention.jobs.request(job).await.unwrap();
+    let pruned = retention.prune().await.unwrap();
+    assert_eq!(pruned.histories, 1);
+    assert!(path("cmp_waiting").exists() && !path("cmp_left").exists());
+}
+
 #[tokio::test]
 async fn the_reason_for_disabled_repository_signals_is_reported() {
     let fixture = Fixture::new().await;
     let (status, policy) = (&fixture.services.daemon.status, &fixture.services.policy);
-    let warnings = || status.warnings(&status.ingest()).into_iter().map(|warning| warning.kind);
-    assert_eq!(warnings().collect::<Vec<_>>(), [""; 0]);
+    let warnings = async || {
+        let warnings = status.warnings(&status.ingest()).await.into_iter();
+        warnings.map(|warning| warning.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(warnings().await, [""; 0]);
     let settings = fixture.deps.config.now().repository.settings();
     let folder = fixture.home.path().to_str().unwrap();
     let found = policy.repositories.inspect(folder, settings, std::time::Duration::MAX).await;
     assert_eq!(found, None, "the git sandbox program is missing");
-    assert_eq!(warnings().collect::<Vec<_>>(), ["repositories_unseen"]);
+    assert_eq!(warnings().await, ["repositories_unseen"]);
 }

@@ -2,7 +2,7 @@
 //!
 //! Files are read whenever a text is needed, so changes apply at once. If a file is unusable (an unknown
 //! placeholder, too long, unreadable), the previous text stays in use, and `policy/templates`,
-//! `compaction/templates` and every compaction report the problem.
+//! `compaction/templates` and every compaction report the problem. Secrets are replaced: models and views get the texts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,6 +10,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use longhaul_core::redact::redact;
 use longhaul_core::template::{Kind, TEMPLATE_BYTES, TemplateGroup, Texts, check};
 
 /// The last usable texts.
@@ -67,7 +68,7 @@ impl TextStore {
                 }
                 Ok(Some(text)) => match check(kind, &text) {
                     Ok(()) => {
-                        good.insert(kind, text);
+                        good.insert(kind, redact(&text).text.into_owned());
                         None
                     }
                     Err(error) => Some(error.to_string()),
@@ -145,6 +146,17 @@ mod tests {
         for &kind in Kind::ALL {
             assert_eq!(check(kind, built_in(kind)), Ok(()), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_secret_in_a_file_is_not_passed_on() {
+        let temp = tempfile::tempdir().unwrap();
+        let texts = TextStore::new(temp.path().to_owned());
+        fs::create_dir_all(texts.folder(TemplateGroup::Policy)).unwrap();
+        fs::write(temp.path().join("policy/packet.md"), "password=let!me1n for {thread_id}")
+            .unwrap();
+        let text = texts.current(TemplateGroup::Policy).get(Kind::Packet).to_owned();
+        assert_eq!(text, "password=[REDACTED_SECRET] for {thread_id}");
     }
 
     #[test]

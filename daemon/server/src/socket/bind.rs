@@ -21,14 +21,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use longhaul_protocol::socket::PATH_BYTES_MAX;
+
 use crate::folder::{self, FolderError};
 use crate::lock::{Lock, LockError};
-
-/// Maximum bytes of a socket's path: the kernel's `sockaddr_un` without the closing zero.
-///
-/// # Source
-/// unix(7): `sun_path` has 108 bytes on Linux, 104 elsewhere.
-pub const SOCKET_PATH_BYTES_MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
 /// A listening socket and the claim to its path.
 #[derive(Debug)]
@@ -53,7 +49,7 @@ pub struct Claim {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// The path has no folder or is too long for the kernel.
-    #[error("cannot use {} as a socket: it must be an absolute path of at most {SOCKET_PATH_BYTES_MAX} bytes", path.display())]
+    #[error("cannot use {} as a socket: it must be an absolute path of at most {PATH_BYTES_MAX} bytes", path.display())]
     PathUnfit { path: PathBuf },
     /// The folder is not private.
     #[error(transparent)]
@@ -77,7 +73,7 @@ impl BoundSocket {
     pub fn bind(path: &Path) -> Result<Self, BindError> {
         let unfit = || BindError::PathUnfit { path: path.to_owned() };
         let failed = |source| BindError::Failed { path: path.to_owned(), source };
-        let fits = path.is_absolute() && path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX;
+        let fits = path.is_absolute() && path.as_os_str().len() <= PATH_BYTES_MAX;
         let folder = path.parent().filter(|_| fits).ok_or_else(unfit)?;
         folder::make_private(folder)?;
         let lock = Lock::take(&lock_path(path))?;

@@ -20,7 +20,7 @@ use longhaul_protocol::{ErrorKind, Method, WireError};
 use memchr::memmem;
 
 use super::script::{
-    self, FIRST, NOTES, OF_THIRD, PROMPT, Promises, SECOND, THIRD, restored, transcript,
+    self, FIRST, FORGOTTEN, NOTES, OF_THIRD, PROMPT, Promises, SECOND, THIRD, restored, transcript,
 };
 use super::shim::{Fault, PATIENCE, Place, Trigger};
 use crate::archive::{pack_says, packs};
@@ -64,7 +64,7 @@ pub async fn complaints(place: &Place, promises: &Promises, truth: &Truth) -> Ve
     check.own_thread(promises).await;
     check.compactions(promises).await;
     check.pins(promises).await;
-    check.memory(promises).await;
+    check.memory(place, promises).await;
     check.prompt(promises).await;
     check.archive(place).await;
     check.forgotten(place, promises).await;
@@ -218,7 +218,7 @@ impl Check {
         }
     }
 
-    async fn memory(&mut self, promises: &Promises) {
+    async fn memory(&mut self, place: &Place, promises: &Promises) {
         let Some(listed) = self.call::<ListNotes>("notes", ListNotesParams::default()).await else {
             return;
         };
@@ -226,6 +226,10 @@ impl Check {
             let count = listed.notes.iter().filter(|note| *note.text == *text).count();
             let least = usize::from(promises.notes.contains(&text));
             self.expect((least..=1).contains(&count), || format!("note {text:?}: {count} times"));
+        }
+        if promises.is_note_forgotten {
+            let left = file_with(&place.state(), FORGOTTEN);
+            self.expect(left.is_none(), || format!("a forgotten note is in {left:?}"));
         }
         if promises.generation > 0 {
             let params = ReadParams {
@@ -306,10 +310,7 @@ impl Check {
             self.expect(!is_left, || format!("{words:?} is in a pack of the archive"));
         }
         if promises.is_erased {
-            let left = files_below(&place.state()).into_iter().find(|path| {
-                fs::read(path)
-                    .is_ok_and(|bytes| memmem::find(&bytes, OF_THIRD.as_bytes()).is_some())
-            });
+            let left = file_with(&place.state(), OF_THIRD);
             self.expect(left.is_none(), || format!("a forgotten thread is in {left:?}"));
         }
         let to = Some(place.home().join("nothing.jsonl").display().to_string());
@@ -396,6 +397,13 @@ fn orphans(place: &Place) -> Vec<String> {
             .filter(|path| !path.ends_with(".jsonl")),
     );
     found
+}
+
+/// A file below a folder that has these words.
+fn file_with(folder: &Path, words: &str) -> Option<PathBuf> {
+    files_below(folder).into_iter().find(|path| {
+        fs::read(path).is_ok_and(|bytes| memmem::find(&bytes, words.as_bytes()).is_some())
+    })
 }
 
 fn files_below(folder: &Path) -> Vec<PathBuf> {

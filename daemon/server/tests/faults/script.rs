@@ -12,7 +12,8 @@ use longhaul_protocol::checkpoint::{
 };
 use longhaul_protocol::compaction::{Run, RunParams};
 use longhaul_protocol::memory::{
-    AddNote, AddNoteParams, Origin, Run as RunMemory, RunParams as MemoryRun,
+    AddNote, AddNoteParams, Forget as ForgetMemory, ForgetParams as ForgetMemoryParams, Origin,
+    Run as RunMemory, RunParams as MemoryRun,
 };
 use longhaul_protocol::message_history::{Append as AppendPrompt, AppendParams as PromptParams};
 use longhaul_protocol::thread::{
@@ -35,6 +36,7 @@ pub const THIRD: &str = "019cadd3-0000-7000-8000-0000000000f3";
 pub const OF_THIRD: &str = "governor";
 
 pub const NOTES: [&str; 2] = ["Write dates as 2026-11-21.", "Never force a push."];
+pub const FORGOTTEN: &str = "The boiler is called Berta.";
 pub const PINS: [&str; 2] = ["Keep the turbine cold.", "Keep the turbine dry."];
 pub const PROMPT: &str = "Rename parse() to parse_line().";
 
@@ -64,6 +66,8 @@ pub struct Promises {
     pub handles: Vec<String>,
     pub installed: bool,
     pub notes: Vec<&'static str>,
+    /// No file has the note that was forgotten.
+    pub is_note_forgotten: bool,
     /// Pins of the first thread.
     pub pins: Vec<&'static str>,
     /// Those that were removed.
@@ -156,8 +160,12 @@ impl<'a> Script<'a> {
                 Some(Err(error)) => {
                     self.received += 1;
                     self.judge(M::NAME, &error);
-                    if matches!(error.kind(), ErrorKind::FileExists | ErrorKind::ChoiceNotFound) {
-                        // The attempt before failed only after it had put the file there, or removed the pin.
+                    let is_forgotten =
+                        M::NAME == ForgetMemory::NAME && error.kind() == ErrorKind::InvalidParams;
+                    if is_forgotten
+                        || matches!(error.kind(), ErrorKind::FileExists | ErrorKind::ChoiceNotFound)
+                    {
+                        // The attempt before failed only after it had put the file there, or removed the pin or the note.
                         return None;
                     }
                     last = format!("{:?}: {}", error.kind(), error.message);
@@ -220,6 +228,7 @@ impl<'a> Script<'a> {
         if let Some(run) = self.call::<RunMemory>(run).await {
             self.promise(|promises| promises.generation = run.generation);
         }
+        self.forget_note().await;
         self.prompt().await;
         self.archived().await;
         self.forget(home).await;
@@ -286,6 +295,17 @@ impl<'a> Script<'a> {
                 promises.notes.push(text);
                 promises.generation = promises.generation.max(note.generation);
             });
+        }
+    }
+
+    async fn forget_note(&mut self) {
+        let text = FORGOTTEN.to_owned();
+        let params = AddNoteParams { text, cwd: None, origin: Some(Origin::Person) };
+        let Some(note) = self.call::<AddNote>(params).await else { return };
+        let note_id = Some(note.note_id);
+        let params = ForgetMemoryParams { note_id, ..Default::default() };
+        if self.call::<ForgetMemory>(params).await.is_some() {
+            self.promise(|promises| promises.is_note_forgotten = true);
         }
     }
 

@@ -114,7 +114,7 @@ impl Rig {
 
     /// The number of threads.
     pub async fn threads(&self) -> usize {
-        self.store.threads.with_prefix("", u32::MAX).await.unwrap().len()
+        self.store.threads.with_prefix("", "", u32::MAX).await.unwrap().len()
     }
 
     /// Ingests the same files into an empty store and requires the same state.

@@ -27,7 +27,7 @@ impl ArchiveThreadTable {
     pub async fn with_prefix(&self, prefix: &str, limit: u32) -> Result<Vec<String>, StoreError> {
         let query = "SELECT DISTINCT thread_id FROM transcript \
              WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 ORDER BY thread_id LIMIT ?3";
-        let rows: Vec<(String,)> = self.0.with_prefix(query, prefix, limit).await?;
+        let rows: Vec<(String,)> = self.0.with_prefix(query, (prefix, "", limit)).await?;
         Ok(rows.into_iter().map(|(id,)| id).collect())
     }
 

@@ -15,8 +15,8 @@ use crate::style::{Style, bytes};
 ///
 /// When the command returns, no file of the archive has its text, and it is not archived again. The transcript stays. So
 /// do the thread's checkpoint and compactions in the store, which quote it, and what memory learned; longhaul thread forget
-/// removes those, too. The only copy is only removed with your yes: at a terminal it asks, elsewhere and with --json it
-/// needs --yes.
+/// removes those, too. What the archive has is only removed with your yes: at a terminal it asks, elsewhere and with --json
+/// it needs --yes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,17 +24,34 @@ Examples:
 pub(crate) struct ForgetArgs {
     /// Id of the thread, or a unique prefix
     thread: String,
-    /// Do not ask before removing the only copy
+    /// Do not ask before removing a copy
     #[arg(long, short)]
     yes: bool,
 }
 
 pub(crate) async fn run(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    if !args.yes && is_only_copy(&client, &args.thread).await? {
-        session.confirm("Its transcript is gone: this is the only copy. Remove it?")?;
+    if !args.yes {
+        let rows = archived(&client, &args.thread).await?;
+        if let Some(question) = question(&rows) {
+            session.confirm(question)?;
+        }
     }
     session.print(&client.call::<Forget>(ForgetParams { thread_id: args.thread }).await?)
+}
+
+/// What to ask before a thread's copies are removed. `None`: there are none.
+fn question(rows: &[ArchivedThread]) -> Option<&'static str> {
+    match rows {
+        [] => None,
+        rows if rows.iter().all(|row| row.gone) => {
+            Some("Its transcript is gone: this is the only copy. Remove it?")
+        }
+        _ => Some(
+            "Its transcript is still there, but will never be archived again, so nothing protects it. Remove \
+             the copy?",
+        ),
+    }
 }
 
 /// Whether the archive has the only copy of a thread.

@@ -49,6 +49,11 @@ impl Page for OverviewResult {
             let evicted = counted(self.evicted, "transcript");
             fields.push(("", style.warn(&format!("{evicted} dropped because of the limits"))));
         }
+        if self.forgotten > 0 {
+            let words =
+                format!("{} forgotten, never archived again", counted(self.forgotten, "thread"));
+            fields.push(("", words));
+        }
         fields.extend([
             (
                 "size",

@@ -20,11 +20,13 @@ const EXPOSURE_TENTHS_MAX: u32 = 25;
 const UNITS: [&str; 2] = ["longhauld.socket", "longhauld.service"];
 
 pub(super) fn checks(status: Option<&StatusResult>, now_ms: i64) -> Vec<Check> {
-    let roots: Vec<&Path> = status
-        .map(|status| status.sources.iter().map(|source| Path::new(&source.root)).collect())
-        .unwrap_or_default();
+    // Only the daemon knows its folders.
+    let watches = status.and_then(|status| {
+        let roots = status.sources.iter().map(|source| Path::new(&source.root));
+        watches(&roots.collect::<Vec<_>>())
+    });
     let asks_a_model = status.is_some_and(|status| status.model.is_some());
-    let found = [date(now_ms), watches(&roots), units(), network(asks_a_model), exposure()];
+    let found = [date(now_ms), watches, units(), network(asks_a_model), exposure()];
     found.into_iter().flatten().collect()
 }
 

@@ -27,6 +27,9 @@ const VARIABLES: [&str; 9] = [
     "LONGHAUL_AUTOSTART",
 ];
 
+/// Some editors write it at the beginning of a file.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
 /// Seconds that Codex waits for a tool, more than the 135 s in which the MCP server answers a hand-over.
 const TOOL_TIMEOUT_SECONDS: i64 = 150;
 
@@ -62,7 +65,7 @@ pub(super) fn gateway_plan(
         Direction::Uninstall => {
             let config_path = home.join("config.toml");
             let mut warnings = Vec::new();
-            plan.change(Change::edit(config_path.clone(), |text| {
+            plan.change(edit_config(&config_path, |text| {
                 text.map(|text| codex_gateway::remove(&config_path, text, &mut warnings))
                     .transpose()
             })?);
@@ -104,7 +107,7 @@ fn install(
     })?);
     let program = place::beside(bridge::PROGRAM);
     let has_secret = gateway.is_some();
-    let config = Change::edit(config_path.clone(), |before| {
+    let config = edit_config(&config_path, |before| {
         let mut text = before.map(str::to_owned);
         if let Some(program) = &program {
             text = Some(put_server(&config_path, text.as_deref(), program, socket)?);
@@ -137,7 +140,7 @@ fn uninstall(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
     let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
     plan.change(Change::edit(hooks_path.clone(), |text| remove_hooks(&hooks_path, text))?);
     let mut warnings = Vec::new();
-    plan.change(Change::edit(config_path.clone(), |text| {
+    plan.change(edit_config(&config_path, |text| {
         let text = remove_server(&config_path, text)?;
         text.map(|text| codex_gateway::remove(&config_path, &text, &mut warnings)).transpose()
     })?);
@@ -148,6 +151,27 @@ fn uninstall(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
         );
     }
     codex_gateway::finish_removal(plan, home)
+}
+
+/// Edits `config.toml` and keeps its byte order mark and its line ends, which `toml_edit` drops.
+fn edit_config(
+    path: &Path,
+    edit: impl FnOnce(Option<&str>) -> Result<Option<String>, Failure>,
+) -> Result<Change, Failure> {
+    Change::edit(path.to_owned(), |before| {
+        let edited = edit(before)?;
+        Ok(edited.map(|text| in_form_of(before.unwrap_or_default(), text)))
+    })
+}
+
+fn in_form_of(before: &str, mut edited: String) -> String {
+    if before.contains("\r\n") {
+        edited = edited.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
+    match before.strip_prefix(BYTE_ORDER_MARK) {
+        Some(_) if !edited.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.to_owned() + &edited,
+        _ => edited,
+    }
 }
 
 fn remove_hooks(path: &Path, text: Option<&str>) -> Result<Option<String>, Failure> {

@@ -47,14 +47,10 @@ impl Page for StatusResult {
             ("folder", style.path(&self.path)),
             ("published", published),
             ("made", made),
+            ("read", counted(self.extracted, "thread")),
             (
                 "learned",
-                format!(
-                    "{} from {}, {}",
-                    counted(self.learnings, "thing"),
-                    counted(self.extracted, "thread"),
-                    counted(self.notes, "note")
-                ),
+                format!("{}, {}", counted(self.learnings, "thing"), counted(self.notes, "note")),
             ),
             ("waiting", waiting(self.notes_pending)),
             (
@@ -130,5 +126,27 @@ fn waiting(pending: u64) -> String {
     match pending {
         0 => "no notes to review".to_owned(),
         pending => format!("{}: longhaul memory review", counted(pending, "note")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    /// Some of the threads that were read taught nothing, so `memory run` has another number.
+    #[test]
+    fn threads_that_were_read_are_not_said_to_have_taught_something() {
+        let status: StatusResult = serde_json::from_value(json!({
+            "enabled": true, "engine": "deterministic", "path": "/state/memory", "generation": 1, "published_at": 0,
+            "threads": 37, "extracted": 41, "learnings": 274, "notes": 2, "due": 0, "pending": 0, "skipped": [],
+            "uses": [],
+        }))
+        .unwrap();
+        let text = status.text(&plain());
+        assert!(text.contains("41 threads\n") && text.contains("274 things, 2 notes\n"), "{text}");
+        assert!(!text.contains("from 41"), "{text}");
     }
 }

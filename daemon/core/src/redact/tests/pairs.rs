@@ -106,6 +106,27 @@ fn a_word_is_a_password_only_alone_on_its_line() {
 }
 
 #[test]
+fn letters_that_no_word_has_are_a_password() {
+    check_each(&[
+        "password=«KQnVlzegcclm»",
+        "https://host/x?user=ada&password=«JiuetkFRus»&y=1",
+        "mysql --password «JiuetkFRus» db",
+        "mysql --user=ada --password=«KQnVlzegcclm» db",
+        // Names of variables, programs and placeholders, and sentences.
+        "login password=userInput user=ada",
+        "login password=dbPasswd user=ada",
+        "connect(host, password=ctxValue)",
+        "  password: SecretStr\n",
+        "the password is required",
+        "password required",
+        "--password PASSWORD",
+        "the --password option",
+        "use --password instead of --token-file",
+        "--password OpenSSL",
+    ]);
+}
+
+#[test]
 fn code_that_names_a_value_is_kept() {
     check_each(&[
         "let token: Arc<RwLock<Option<BTreeSet<SessionId>>>> = cache7Entry9x;",

@@ -62,6 +62,13 @@ impl Worker {
         }
     }
 
+    /// Lets everything be listed again when all is read, once for each file: the name of its base need not tell its thread.
+    pub(super) fn on_missing_base(&mut self, path: &str) {
+        let cause = (WarningKind::BaseMissing, Some(path.to_owned()));
+        self.may_find_base |= !self.warned.contains(&cause) && self.warned.len() < PATHS_WARNED_MAX;
+        self.warn(cause.0, cause.1, "its base is not there");
+    }
+
     /// Warns once per cause, and of at most [`PATHS_WARNED_MAX`] paths.
     pub(super) fn warn(&mut self, kind: WarningKind, path: Option<String>, detail: &str) {
         let has_room = path.is_none() || self.warned.len() < PATHS_WARNED_MAX;

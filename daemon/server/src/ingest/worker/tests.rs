@@ -88,6 +88,27 @@ async fn a_fork_whose_base_has_appeared_is_not_forgotten() {
     assert!(is_queued(&worker), "after a refusal");
 }
 
+/// The newest file is read first, and what it continues is found in no name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_is_joined_to_a_base_that_is_read_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let home: PathBuf = folder.path().canonicalize().unwrap();
+    std::fs::create_dir(home.join("sessions")).unwrap();
+    let base = text(0, "Do it.");
+    let cut = format!(
+        r#""cwd":"/w","history_base":{{"thread_id":"01a1fb8b-e82f-7561-87b0-000000000000","end_ordinal_exclusive":2,"end_byte_offset":{}}}"#,
+        base.len()
+    );
+    std::fs::write(home.join("sessions/rollout-2025-11-21T00-00-00-copy.jsonl"), base).unwrap();
+    let fork = text(1, "Do it otherwise.").replacen(r#""cwd":"/w""#, &cut, 1);
+    std::fs::write(path(&home, 1), fork).unwrap();
+    let (_, ingest) = start_at(&home).await;
+    ingest.wait_for_first_read(Duration::from_secs(60)).await;
+    ingest.idle().await;
+    let progress = ingest.progress();
+    assert_eq!((progress.counts.lines, progress.bases_missing), (4, 0), "{progress:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_files_that_seem_to_be_a_missing_one_each_has_its_items() {
     let folder = tempfile::tempdir().unwrap();

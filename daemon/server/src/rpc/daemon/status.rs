@@ -33,7 +33,7 @@ pub(super) async fn status(daemon: &Status, counters: &Counters) -> StatusResult
         panics: count(&counters.panics),
         model: daemon.model(),
         compactions: compactions(daemon.compaction_costs().await),
-        warnings: daemon.warnings(&progress),
+        warnings: daemon.warnings(&progress).await,
     }
 }
 

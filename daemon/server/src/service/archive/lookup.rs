@@ -35,7 +35,7 @@ impl ArchiveLookup {
     /// The lines of a handle, from the archived text whose digest matches.
     ///
     /// # Errors
-    /// [`ServiceError::ArchiveDamaged`] if a damaged text may have had them.
+    /// [`ServiceError::ArchiveDamaged`] if a damaged text may have had them; [`ServiceError::IndexNotOpen`].
     pub async fn find(&self, handle: &Handle) -> Result<Option<ArchivedRows>, ServiceError> {
         Ok(self.find_from(handle.first, handle).await?.map(|lines| lines.found))
     }
@@ -57,7 +57,7 @@ impl ArchiveLookup {
         from: u64,
         handle: &Handle,
     ) -> Result<Option<ArchivedLines>, ServiceError> {
-        let Some(index) = self.shared.archive.index() else { return Ok(None) };
+        let index = self.shared.archive.index().ok_or(ServiceError::IndexNotOpen)?;
         let mut is_damaged = false;
         for row in index.transcripts.of_thread(&handle.of).await? {
             // Redacted text has other digests, so it cannot be verified.

@@ -1,6 +1,7 @@
 //! Restores the archived texts of a thread to its agent's folder, or to another path.
 
 use std::collections::HashSet;
+use std::fs;
 use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,7 +63,11 @@ async fn restore(
             let text = Arc::new(shared.archive.text(index, row.clone()).await?);
             let (target, of) = (path.clone(), row.clone());
             tokio::task::spawn_blocking(move || {
-                let written = write(&target, &text, &of);
+                let is_cleared = match is_in_place && is_emptied(&target) {
+                    true => fs::remove_file(&target),
+                    false => Ok(()),
+                };
+                let written = is_cleared.and_then(|()| write(&target, &text, &of));
                 written.map_err(|error| failed((&target, is_in_place), &of, error))
             })
             .await??;
@@ -137,7 +142,16 @@ fn invalid(reason: &str) -> ServiceError {
 }
 
 fn is_gone(row: &ArchivedTranscript) -> bool {
-    ![row.path.as_str(), uncompressed(row)].into_iter().any(|path| Path::new(path).exists())
+    ![row.path.as_str(), uncompressed(row)].into_iter().any(|path| is_there(Path::new(path)))
+}
+
+/// An emptied transcript counts as deleted.
+fn is_there(path: &Path) -> bool {
+    path.exists() && !is_emptied(path)
+}
+
+fn is_emptied(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0)
 }
 
 fn uncompressed(row: &ArchivedTranscript) -> &str {
@@ -157,7 +171,7 @@ fn agents_path(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
             )));
         }
     }
-    if Path::new(&row.path).exists() {
+    if is_there(Path::new(&row.path)) {
         return Err(ServiceError::FileExists(row.path.clone()));
     }
     Ok(PathBuf::from(uncompressed(row)))

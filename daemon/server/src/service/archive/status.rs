@@ -48,6 +48,7 @@ impl ArchiveKeeper {
             transcripts: totals.transcripts,
             gone,
             evicted,
+            forgotten: shared.forgotten().await?.count(),
             files_behind,
             oldest_at: totals.oldest_ms,
             verified_at: totals.checked_ms,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use longhaul_core::compaction::assemble::marked;
 use longhaul_core::digest::Digest128;
+use longhaul_core::redact::redact;
 use longhaul_core::rollout::contextual::{CHECKPOINT_OPENING, SUMMARY_OPENING};
 use longhaul_core::template::{self, Kind, TemplateGroup};
 
@@ -42,7 +43,7 @@ impl CompactionTexts {
             let (text, source) = match (given.get(&kind), status.is_of_file, of_agent) {
                 (Some(text), ..) => (text.clone(), TextSource::Call),
                 (None, true, _) => (store.text(kind), TextSource::File),
-                (None, false, Some(text)) => (text.to_owned(), TextSource::Agent),
+                (None, false, Some(text)) => (redact(text).text.into_owned(), TextSource::Agent),
                 (None, false, None) => (store.text(kind), TextSource::BuiltIn),
             };
             let digest = Digest128::of(text.as_bytes()).to_string();
@@ -90,7 +91,17 @@ mod tests {
     use longhaul_client::briefing::{self, OPENING, RESTORED};
     use longhaul_core::rollout::contextual::{VIEW_HEADER, is_restored};
 
-    use super::CHECKPOINT_OPENING;
+    use super::*;
+
+    /// Models and views get the texts.
+    #[test]
+    fn a_secret_in_the_prompt_of_an_agents_configuration_is_not_passed_on() {
+        let temp = tempfile::tempdir().unwrap();
+        let store = TextStore::new(temp.path().to_owned());
+        let of_agent = Some("Summarize. password=let!me1n");
+        let texts = CompactionTexts::of(&store, &BTreeMap::new(), of_agent, &[]);
+        assert_eq!(texts.prompt(), "Summarize. password=[REDACTED_SECRET]");
+    }
 
     #[test]
     fn the_daemon_recognizes_the_marks_that_clients_write() {

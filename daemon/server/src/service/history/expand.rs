@@ -97,6 +97,12 @@ impl HandleReader {
             Ok(None) => expanded,
             // Why the transcript cannot be read is what the person can change.
             Err(_) if matches!(expanded, Err(ServiceError::File { .. })) => expanded,
+            // The transcript is there and has no such line, so it is hardly worth another try.
+            Err(ServiceError::IndexNotOpen)
+                if matches!(expanded, Err(ServiceError::HandleNotFound(_))) =>
+            {
+                expanded
+            }
             Err(error) => Err(error),
         }
     }

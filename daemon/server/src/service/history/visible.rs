@@ -84,6 +84,15 @@ pub struct Histories {
 impl Histories {
     /// A page of the items a model sees.
     pub async fn visible(&self, query: HistoryQuery) -> Result<VisibleHistory, ServiceError> {
+        let is_open = self.archive.index().is_some();
+        match self.read(query).await {
+            // The archive may have it.
+            Err(ServiceError::SourceChanged { .. }) if !is_open => Err(ServiceError::IndexNotOpen),
+            read => read,
+        }
+    }
+
+    async fn read(&self, query: HistoryQuery) -> Result<VisibleHistory, ServiceError> {
         let mut snapshot = self.snapshots.of(&query.thread_id, None).await?;
         if let Some(as_of) = query.as_of.filter(|as_of| *as_of < snapshot.seq()) {
             snapshot = self.snapshots.of(&query.thread_id, Some(as_of)).await?;

@@ -40,10 +40,15 @@ impl Fixture {
 
     /// A recorded thread with these items, read to its end.
     pub(in crate::service) async fn thread(&self, items: &[Value]) -> String {
+        self.thread_in(&self.home.path().display().to_string(), items).await
+    }
+
+    /// The same in a folder.
+    pub(in crate::service) async fn thread_in(&self, cwd: &str, items: &[Value]) -> String {
         let opening = Opening {
             thread_id: String::new(),
             client_thread_id: None,
-            cwd: self.home.path().display().to_string(),
+            cwd: cwd.to_owned(),
             originator: "test".to_owned(),
             version: None,
             title: None,

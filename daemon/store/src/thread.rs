@@ -151,9 +151,8 @@ impl ThreadTable {
         after: &str,
         limit: u32,
     ) -> Result<Vec<(String, Option<String>)>, StoreError> {
-        let query = "SELECT thread_id, cwd FROM thread WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 AND thread_id > ?4 \
-             \
-             ORDER BY thread_id LIMIT ?3";
+        let query = "SELECT thread_id, cwd FROM thread WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 \
+             AND thread_id > ?4 ORDER BY thread_id LIMIT ?3";
         self.0.pools().with_prefix(query, (prefix, after, limit)).await
     }
 

@@ -48,9 +48,10 @@ pub struct UsageResult {
     pub model: Option<String>,
     /// Sizes of the history and its parts.
     pub tokens: UsageTokens,
-    /// Estimated tokens by kind: `system`, `user`, `assistant`, `tool_calls`,
-    /// `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`; kinds without any
-    /// are left out.
+    /// Tokens by kind; the sum is `tokens.used`. Kinds of items are estimates: `system`, `user`, `assistant`, `tool_calls`,
+    /// `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`. `instructions_and_tools` is
+    /// `tokens.overhead`, and `not_attributed` what the count has beyond both. Estimates above the count are scaled down to it.
+    /// Kinds without any are left out.
     pub by_kind: BTreeMap<String, u64>,
     /// The model's window, and where it compacts.
     pub window: Window,
@@ -73,7 +74,7 @@ pub struct UsageTokens {
     /// Who counted: `provider`, `running_agent` or `estimate`.
     #[serde(default)]
     pub used_source: String,
-    /// Estimate of the items: the sum of `by_kind`.
+    /// Estimate of the items.
     pub estimated: u64,
     /// Bytes of the items as a model sees them, an estimate: four a token.
     #[serde(default)]

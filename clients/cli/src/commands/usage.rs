@@ -179,24 +179,12 @@ fn by(source: &str) -> &str {
     }
 }
 
-/// Largest first, then what the provider counted beyond the items. If it counted fewer, the estimates are scaled down
-/// to its count, so that the bar shows how full the window is.
+/// Largest first.
 fn shares(result: &UsageResult) -> Vec<Share> {
-    let (used, estimated) = (result.tokens.used, result.tokens.estimated.max(1));
-    let scaled = |tokens: u64| {
-        let scaled = u128::from(tokens) * u128::from(used.min(estimated)) / u128::from(estimated);
-        u64::try_from(scaled).unwrap_or(tokens)
-    };
-    let mut shares: Vec<Share> = result
-        .by_kind
-        .iter()
-        .map(|(kind, tokens)| Share { name: kind.replace('_', " "), tokens: scaled(*tokens) })
-        .collect();
+    let share =
+        |(kind, tokens): (&String, &u64)| Share { name: kind.replace('_', " "), tokens: *tokens };
+    let mut shares: Vec<Share> = result.by_kind.iter().map(share).collect();
     shares.sort_by_key(|share| std::cmp::Reverse(share.tokens));
-    let beyond = result.tokens.used.saturating_sub(result.tokens.estimated);
-    if beyond > 0 {
-        shares.push(Share { name: "instructions and tools".to_owned(), tokens: beyond });
-    }
     shares
 }
 

@@ -1,6 +1,39 @@
-//! Remarks on how full a window is.
+//! What fills a window, and remarks on how full it is.
+
+use std::cmp::Reverse;
 
 use super::window::{Window, percent_of};
+use crate::item::breakdown::Breakdown;
+
+/// What the first request had beyond the items.
+const INSTRUCTIONS: &str = "instructions_and_tools";
+/// What a count has beyond the items and the instructions: chiefly how far the estimates are off.
+const NOT_ATTRIBUTED: &str = "not_attributed";
+
+/// The parts of a window that holds `used` tokens, largest first; they add up to `used`. If the estimates are higher than the count,
+/// they are scaled down to it.
+pub fn parts(items: &Breakdown, overhead: u64, used: u64) -> Vec<(&'static str, u64)> {
+    let overhead = overhead.min(used);
+    let (room, estimated) = (used - overhead, items.total());
+    let scaled = |tokens: u64| {
+        let scaled = u128::from(tokens) * u128::from(room) / u128::from(estimated.max(1));
+        u64::try_from(scaled).unwrap_or(room).min(tokens)
+    };
+    let mut parts: Vec<(&'static str, u64)> =
+        items.entries().map(|(kind, tokens)| (kind.into_str(), scaled(tokens))).collect();
+    let listed = parts.iter().fold(0_u64, |sum, part| sum.saturating_add(part.1));
+    let rest = room.saturating_sub(listed);
+    let largest = parts.iter_mut().max_by_key(|part| part.1).filter(|_| estimated > room);
+    match largest {
+        // Scaling rounds down.
+        Some(largest) => largest.1 += rest,
+        None => parts.push((NOT_ATTRIBUTED, rest)),
+    }
+    parts.push((INSTRUCTIONS, overhead));
+    parts.retain(|part| part.1 > 0);
+    parts.sort_by_key(|part| Reverse(part.1));
+    parts
+}
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sizes {
@@ -67,6 +100,27 @@ pub fn remarks(sizes: &Sizes, window: &Window) -> Vec<Remark> {
 mod tests {
     use super::super::window::{WindowSources, decide};
     use super::*;
+    use crate::item::breakdown::ContextKind;
+
+    #[test]
+    fn the_parts_of_a_window_add_up_to_its_count() {
+        let mut items = Breakdown::of(ContextKind::User, 100);
+        items.add(&Breakdown::of(ContextKind::ToolOutputs, 500));
+        let (user, outputs) = (("user", 100), ("tool_outputs", 500));
+        let instructions = (INSTRUCTIONS, 900);
+        for (overhead, used, expected) in [
+            (900, 1_500, vec![instructions, outputs, user]),
+            (900, 1_510, vec![instructions, outputs, user, (NOT_ATTRIBUTED, 10)]),
+            (0, 700, vec![outputs, user, (NOT_ATTRIBUTED, 100)]),
+            (900, 1_000, vec![instructions, ("tool_outputs", 84), ("user", 16)]),
+            (900, 800, vec![(INSTRUCTIONS, 800)]),
+            (0, 0, vec![]),
+        ] {
+            let found = parts(&items, overhead, used);
+            assert_eq!(found, expected, "{used}");
+            assert_eq!(found.iter().map(|part| part.1).sum::<u64>(), used);
+        }
+    }
 
     fn kinds(sizes: Sizes, limit: Option<u64>) -> Vec<&'static str> {
         let known =

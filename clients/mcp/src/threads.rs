@@ -36,7 +36,7 @@ const SYNC_MS: u64 = 1_000;
 pub(crate) struct ViewArgs {
     /// Default: this thread.
     thread_id: Option<String>,
-    /// Maximum tokens of the text. Default: 4000.
+    /// Maximum tokens of the text, at least 256. Default: 4000.
     max_tokens: Option<u64>,
 }
 

@@ -45,6 +45,7 @@ mod lifecycle;
 mod limits;
 mod maintenance;
 mod many;
+mod max_tokens;
 mod memory;
 mod memory_agent;
 mod memory_lost;

@@ -33,7 +33,7 @@ Examples:
 pub(crate) struct PickArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// Maximum tokens of the view
+    /// Maximum tokens of the result, as in longhaul compact
     #[arg(long, value_name = "N", value_parser = select::one_or_more)]
     max_tokens: Option<u64>,
 }

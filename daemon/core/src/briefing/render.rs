@@ -122,7 +122,11 @@ fn task(briefing: &Briefing, host: &HostFacts<'_>, bytes: usize) -> String {
     for line in picked(&typed, offers.collect()) {
         request = format!("{} {}", request.trim_end(), line.text);
     }
-    format!("{head}{}\n", text::cut_middle(&quote::block(request.trim_end()), room))
+    let shown = quote::block(request.trim_end());
+    match text::cut_middle(&shown, room) {
+        shown if shown.trim().is_empty() => String::new(),
+        shown => format!("{head}{shown}\n"),
+    }
 }
 
 fn written(

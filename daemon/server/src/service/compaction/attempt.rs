@@ -7,6 +7,7 @@ mod summary;
 
 use std::time::Duration;
 
+use longhaul_core::checkpoint::view;
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::UnseenItems;
 use longhaul_core::compaction::replacement_check;
@@ -117,9 +118,22 @@ impl Attempt<'_> {
         }
     }
 
-    /// Tokens for messages besides the model's text: half of the space that may be filled.
-    fn messages_room(&self) -> u64 {
-        replacement_check::ceiling(self.input.window) / 2
+    /// Tokens for the text that the model's answer is in.
+    fn text_room(&self) -> u64 {
+        let room = self.input.view_tokens(self.request);
+        match self.request.replacement_tokens_max() {
+            Some(_) => room.saturating_sub(self.input.kept_tokens()).max(view::TOKENS_MIN),
+            None => room,
+        }
+    }
+
+    /// Tokens for messages besides a text of `text_tokens`: half of the space that may be filled, and within the caller's
+    /// limit, but the last request always.
+    fn messages_room(&self, text_tokens: u64) -> u64 {
+        let room = replacement_check::ceiling(self.input.window) / 2;
+        let limit = self.request.replacement_tokens_max();
+        let left = limit.map(|most| most.saturating_sub(text_tokens).max(self.input.kept_tokens()));
+        left.map_or(room, |left| left.min(room))
     }
 }
 

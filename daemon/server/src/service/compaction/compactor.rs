@@ -50,11 +50,13 @@ impl Compactor {
     pub async fn preview(&self, mut request: Request) -> Result<Preview, ServiceError> {
         let (input, cause) = self.preparation.prepare("", &mut request, false).await?;
         let mut outlook = self.ladder.outlook(&request, &input);
+        let over = outlook.replacement.limit_notice(&request, &input);
+        outlook.replacement.notices.extend(over);
         if let Some(cause) = &cause {
             cause.add_packet(&mut outlook.replacement);
         }
         let rows = self.spans.rows(&input).await?;
-        Ok(preview::of(&request, input, outlook, rows))
+        Ok(preview::of(input, outlook, rows))
     }
 
     /// Whether a model is configured.
@@ -91,6 +93,7 @@ impl Compactor {
         progress.started(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
         let LadderOutcome { mut replacement, rungs, spent, problems } =
             self.ladder.run(&request, (&input, erasures), progress).await?;
+        replacement.notices.extend(replacement.limit_notice(&request, &input));
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }

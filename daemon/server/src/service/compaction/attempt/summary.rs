@@ -87,15 +87,16 @@ impl Attempt<'_> {
         if shown.trim().is_empty() {
             return Err(RungFailure::named("blank_summary"));
         }
-        let Rendered { text: view, pins_incomplete, .. } =
-            self.text(&longhaul_core::quote::block(&shown));
+        let view_tokens = self.text_room();
+        let Rendered { text: view, lines, pins_incomplete } =
+            self.text(&longhaul_core::quote::block(&shown), view_tokens);
         notices.extend(pins_notice(pins_incomplete));
         let layout = Layout {
             split: &split,
             summary: &view,
             initial_context: &self.request.initial_context,
             phase: self.request.phase,
-            user_tokens: USER_TOKENS_MAX.min(self.messages_room()),
+            user_tokens: USER_TOKENS_MAX.min(self.messages_room(tokens::of_text(&view))),
         };
         let replaced = summary::replacement(layout);
         let disposition = |disposition: Disposition| move |at: &usize| (*at, disposition);
@@ -106,6 +107,8 @@ impl Attempt<'_> {
             strategy: self.strategy,
             history: replaced.items,
             view,
+            view_tokens,
+            lines,
             dispositions: dispositions
                 .filter_map(|(at, disposition)| Some((*seqs.get(at)?, disposition)))
                 .collect(),
@@ -203,9 +206,8 @@ impl Attempt<'_> {
     }
 
     /// Prefix, summary and view in one text within the caller's limit. The view omits what the summary says.
-    fn text(&self, summary: &str) -> Rendered {
-        let most = self.input.view_tokens(self.request);
-        let room = tokens::bytes_of(most);
+    fn text(&self, summary: &str, max_tokens: u64) -> Rendered {
+        let room = tokens::bytes_of(max_tokens);
         let (mut head, guide) = (self.texts.prefix() + "\n\n", self.texts.guide());
         if head.len() > room / 2 {
             head = format!("{SUMMARY_OPENING}\n");

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest128;
 
 pub use admission::{ChoiceRefusal, admit};
-pub use pinned::{PinnedText, cost, pinned, text_of};
+pub use pinned::{PinnedText, ShownPin, cost, pinned, text_of};
 
 use matching::{FRAGMENT_BYTES, contains_words, plain};
 

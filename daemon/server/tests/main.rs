@@ -64,6 +64,7 @@ mod policy;
 mod policy_compact_only;
 mod policy_evidence;
 mod policy_sequence;
+mod receipt;
 mod reload;
 mod repository;
 mod requests;

@@ -130,7 +130,7 @@ pub fn render_below(
         choices: Some(choices),
     };
     let rendered = briefing::render(&inputs.state.briefing, &host, max_tokens);
-    Rendered { pins_incomplete: pinned.incomplete, ..rendered }
+    Rendered { pins_incomplete: pinned.incomplete, pins: pinned.shown, ..rendered }
 }
 
 /// A section of a view and its cost.

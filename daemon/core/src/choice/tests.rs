@@ -95,7 +95,7 @@ fn pins_are_shown_in_full_or_reported_as_incomplete() {
     let whole = pinned(&pins, u64::MAX);
     assert_eq!(whole.incomplete, 0);
     for room in 0..cost(&whole.text) {
-        let PinnedText { text, incomplete } = pinned(&pins, room);
+        let PinnedText { text, incomplete, .. } = pinned(&pins, room);
         assert!(cost(&text) <= room, "{room}");
         assert!(incomplete > 0, "{room}");
         let is_reported = text.contains("not fit");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_core::compaction::receipt::{Receipt, Span};
+use longhaul_core::compaction::receipt::Receipt;
 use longhaul_core::compaction::replacement_check::{Flaw, Sizes};
 use longhaul_core::model::budget::Spending;
 
@@ -97,10 +97,8 @@ impl Compactor {
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }
-        let alone = replacement.dispositions.keys().copied();
-        let alone = alone.chain(replacement.unseen.iter().map(|unseen| unseen.first));
-        let spans = self.spans.of(&input, alone).await?;
-        let mut compaction = assemble(id, &request, input, replacement, spans);
+        let receipt = Receipt::of(self.spans.of(&input, &replacement).await?, replacement.unseen);
+        let mut compaction = assemble(id, &request, input, replacement, receipt);
         compaction.warnings.extend(problems);
         compaction.created_at_ms = self.clock.now_ms();
         compaction.duration_ms = whole_ms(self.clock.elapsed().saturating_sub(started));
@@ -139,13 +137,13 @@ fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
     Notice::new(flaw.into_str(), words)
 }
 
-/// Assembles the compaction: sizes, receipt and warnings.
+/// Assembles the compaction: sizes and warnings.
 fn assemble(
     id: String,
     request: &Request,
     input: Input,
     replacement: Replacement,
-    spans: Vec<Span>,
+    receipt: Receipt,
 ) -> Compaction {
     let (sizes, checked) = (input.sizes(&replacement.history), replacement.check(&input));
     let Input { of, thread_id, fold, mut warnings, redacted, seq, .. } = input;
@@ -158,10 +156,6 @@ fn assemble(
         ));
     }
     warnings.extend(replacement.notices);
-    let receipt = Receipt::of(spans, replacement.unseen, |span| {
-        let disposition = replacement.dispositions.get(&span.first).copied();
-        disposition.filter(|_| span.items == 1)
-    });
     Compaction {
         id,
         of,

@@ -47,7 +47,7 @@ pub(super) fn of(input: Input, outlook: Outlook, rows: Vec<ItemRow>) -> Preview 
     let mut by_kind: BTreeMap<ItemKind, (u64, u64)> = BTreeMap::new();
     let (mut kept, mut shortened, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows.into_iter().rev() {
-        match replacement.dispositions.get(&row.seq) {
+        match replacement.disposition(&row) {
             Some(Disposition::Kept) => kept.push(row),
             Some(Disposition::Shortened) => shortened.push(row),
             None => {

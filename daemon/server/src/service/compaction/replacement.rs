@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use longhaul_core::checkpoint::view::{self, Rendered, ViewLine};
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::quoted::QuotedItems;
 use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::{Phase, classify, replacement_check};
+use longhaul_core::item::ItemRow;
 use longhaul_core::template::Kind;
 use serde_json::Value;
 
@@ -25,7 +27,8 @@ pub(super) struct Replacement {
     pub(super) view_tokens: u64,
     /// The lines that were chosen for the view.
     pub(super) lines: Vec<ViewLine>,
-    /// Dispositions of single lines that were not simply dropped.
+    pub(super) quoted: QuotedItems,
+    /// Dispositions of lines whose items are in the replacement besides the view.
     pub(super) dispositions: BTreeMap<u64, Disposition>,
     pub(super) redacted: u64,
     /// The texts used to make it.
@@ -41,6 +44,17 @@ impl Replacement {
     pub(super) fn check(&self, input: &Input) -> Result<(), replacement_check::Flaw> {
         let request = input.kept.as_ref().map(|kept| &kept.item);
         replacement_check::check(&self.history, request, input.sizes(&self.history))
+    }
+
+    /// What happened to an item; `None` if it was dropped.
+    pub(super) fn disposition(&self, row: &ItemRow) -> Option<Disposition> {
+        self.dispositions.get(&row.seq).copied().or_else(|| self.quoted.disposition(row))
+    }
+
+    /// Lines that a receipt lists individually.
+    pub(super) fn lines_alone(&self) -> impl Iterator<Item = u64> {
+        let unseen = self.unseen.iter().map(|unseen| unseen.first);
+        self.dispositions.keys().copied().chain(self.quoted.seqs()).chain(unseen)
     }
 
     /// Warns of more tokens than the caller allows.
@@ -110,7 +124,8 @@ pub(super) fn of_checkpoint(
         }
         view_tokens = view_tokens.saturating_sub(over).max(view::TOKENS_MIN);
     };
-    let Rendered { text: view, lines, pins_incomplete } = rendered;
+    let quoted = QuotedItems::of(&rendered);
+    let Rendered { text: view, lines, pins_incomplete, .. } = rendered;
     let notices = pins_notice(pins_incomplete).into_iter().collect();
     let request = kept.as_ref().and_then(|kept| Some((input.request_seq?, kept)));
     let switch = model_switch.map(|(seq, switch)| (*seq, switch));
@@ -125,6 +140,7 @@ pub(super) fn of_checkpoint(
         view,
         view_tokens,
         lines,
+        quoted,
         dispositions,
         redacted,
         texts,

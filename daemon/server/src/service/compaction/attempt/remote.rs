@@ -7,6 +7,7 @@ use longhaul_core::compaction::classify::{
     Class, ClassifiedItem, brings_model_switch, classify, model_switch_alone,
 };
 use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::quoted::QuotedItems;
 use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::remote::{self, TrimmedHistory};
 use longhaul_core::compaction::{Phase, assemble};
@@ -56,6 +57,7 @@ impl Attempt<'_> {
                            readable, and may hold them";
             notices.push(Notice::new("drops_unchecked", message));
         }
+        let quoted = QuotedItems::of(&rendered);
         let Rendered { text: view, lines, .. } = rendered;
         let beside = format!("{}\n\n{view}", self.texts.guide());
         let view_item = assemble::message("user", &beside);
@@ -74,6 +76,7 @@ impl Attempt<'_> {
             view,
             view_tokens,
             lines,
+            quoted,
             dispositions,
             redacted: sent.redacted,
             texts: self.texts.used(texts_of(Strategy::Remote)),

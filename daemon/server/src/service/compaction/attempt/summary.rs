@@ -4,6 +4,7 @@ use longhaul_core::checkpoint::view::Rendered;
 use longhaul_core::choice;
 use longhaul_core::compaction::classify::{Class, ClassifiedItem, classify};
 use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::quoted::QuotedItems;
 use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::summary::{
     self, FittedInput, InputSearch, Layout, Split, USER_TOKENS_MAX,
@@ -88,8 +89,9 @@ impl Attempt<'_> {
             return Err(RungFailure::named("blank_summary"));
         }
         let view_tokens = self.text_room();
-        let Rendered { text: view, lines, pins_incomplete } =
-            self.text(&longhaul_core::quote::block(&shown), view_tokens);
+        let rendered = self.text(&longhaul_core::quote::block(&shown), view_tokens);
+        let quoted = QuotedItems::of(&rendered);
+        let Rendered { text: view, lines, pins_incomplete, .. } = rendered;
         notices.extend(pins_notice(pins_incomplete));
         let layout = Layout {
             split: &split,
@@ -109,6 +111,7 @@ impl Attempt<'_> {
             view,
             view_tokens,
             lines,
+            quoted,
             dispositions: dispositions
                 .filter_map(|(at, disposition)| Some((*seqs.get(at)?, disposition)))
                 .collect(),
@@ -236,7 +239,12 @@ impl Attempt<'_> {
         };
         let words = text::cut_middle(summary, room.saturating_sub(head.len() + below.len()));
         let text = text::prefix(&format!("{head}{words}{below}"), room).to_owned();
-        Rendered { text, pins_incomplete: pinned.incomplete, ..Rendered::default() }
+        Rendered {
+            text,
+            pins_incomplete: pinned.incomplete,
+            pins: pinned.shown,
+            ..Rendered::default()
+        }
     }
 
     /// Texts that a summary of the conversation should mention: changed files and the newest messages.

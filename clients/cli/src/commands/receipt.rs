@@ -106,7 +106,9 @@ fn next_steps(result: &RunResult, style: &Style) -> String {
         format!("bring back: longhaul expand {}\n", entry.handle)
     });
     let undo = format!("undo:       longhaul undo {}\n", result.compaction_id);
-    style.dim(&(expand + if has("not_kept") { "" } else { &undo }))
+    // What was only shown changed no history.
+    let can_undo = result.installed_seq.is_some() && !has("not_kept");
+    style.dim(&(expand + if can_undo { &undo } else { "" }))
 }
 
 /// A handle without what all handles of a receipt begin with, the thread or the compaction.

@@ -13,7 +13,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 mod quantity;
 mod wrap;
 
-pub(crate) use quantity::{bytes, count, counted, duration, odd_lines, tokens};
+pub(crate) use quantity::{bytes, count, counted, duration, odd_lines, percent, tokens};
 
 /// Columns between those of a table.
 const GAP: u16 = 2;

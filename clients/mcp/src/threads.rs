@@ -200,7 +200,7 @@ pub(crate) async fn usage(daemon: &Daemon, args: UsageArgs) -> Result<String, Fa
         kinds.iter().map(|(kind, tokens)| format!("{kind} {tokens}")).collect();
     let warnings: String = usage.warnings.iter().map(|it| format!("\n{}", it.message)).collect();
     let of = match window.percent_used {
-        Some(percent) => format!("{used} of {} tokens ({percent} %)", window.tokens),
+        Some(percent) => format!("{used} of {} usable tokens ({percent} %)", window.effective),
         None => format!("{used} tokens"),
     };
     Ok(format!(

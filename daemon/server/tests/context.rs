@@ -71,7 +71,7 @@ async fn the_providers_count_is_the_base_and_its_window_is_shown() {
     let window = &result.window;
     assert_eq!((window.tokens, window.source.as_str()), (272_000, "transcript"));
     assert_eq!((window.effective, window.trigger), (258_400, Some(244_800)));
-    assert_eq!((window.percent_used, window.percent_remaining), (Some(4), Some(100)));
+    assert_eq!((window.percent_used, window.percent_remaining), (Some(0), Some(100)));
     assert_eq!(
         result.by_kind.keys().collect::<Vec<_>>(),
         ["assistant", "instructions_and_tools", "user"]

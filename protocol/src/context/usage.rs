@@ -111,10 +111,10 @@ pub struct Window {
     pub trigger_source: String,
     /// Whether the window is known. Do not show numbers of a guess, to a person or a model.
     pub is_known: bool,
-    /// Percent of the window used; absent for a guess.
+    /// Percent used: 100 less `percent_remaining`; absent for a guess.
     pub percent_used: Option<u64>,
-    /// Percent left, as Codex shows it: of the effective part without its first 12,000 tokens; absent for
-    /// a guess.
+    /// Percent left, as Codex shows it and policies count it: of the effective part without its first 12,000 tokens, rounded to the
+    /// nearest; absent for a guess.
     pub percent_remaining: Option<u64>,
 }
 

@@ -2,14 +2,14 @@
 
 use longhaul_protocol::compaction::{Entry, Receipt, RunResult, Total, Totals};
 
-use crate::style::{Style, count, counted, duration, tokens};
+use crate::style::{Style, count, counted, duration, percent, tokens};
 
 /// Sizes, a short receipt and next steps.
 pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
     let (before, after) = (result.tokens.before, result.tokens.after);
     let saved = match before {
         0 => String::new(),
-        _ => format!(" ({} %)", (u128::from(after) * 100).div_ceil(u128::from(before))),
+        _ => format!(" ({})", percent(after, before)),
     };
     let took: u64 = result.ladder.iter().map(|rung| rung.duration_ms).sum();
     let heading = format!(

@@ -101,7 +101,7 @@ impl Page for UsagePage {
             page += &bar::render(&shares, &window, columns, style);
             page += "\n";
         }
-        page += &table(&shares, &window, style);
+        page += &table(&shares, result.tokens.used, style);
         if let Some(timeline) =
             result.timeline.as_ref().filter(|timeline| timeline.points.len() > 1)
         {
@@ -152,7 +152,11 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
     let (size, used) = match window.percent_used {
         Some(percent) => (
             format!("{} ({})", tokens(window.tokens), by(&window.source)),
-            format!("{}, {percent} % of the window", tokens(sizes.used)),
+            format!(
+                "{}, {percent} % of the usable part ({} % left)",
+                tokens(sizes.used),
+                100 - percent.min(100)
+            ),
         ),
         None => (by(&window.source).to_owned(), tokens(sizes.used)),
     };
@@ -188,9 +192,9 @@ fn shares(result: &UsageResult) -> Vec<Share> {
     shares
 }
 
-fn table(shares: &[Share], window: &Window, style: &Style) -> String {
+fn table(shares: &[Share], used: u64, style: &Style) -> String {
     let percent = |tokens: u64| {
-        let whole = u128::from(window.tokens.max(1));
+        let whole = u128::from(used.max(1));
         let tenths = (u128::from(tokens) * 1_000 + whole / 2) / whole;
         format!("{}.{} %", tenths / 10, tenths % 10)
     };
@@ -198,8 +202,7 @@ fn table(shares: &[Share], window: &Window, style: &Style) -> String {
         let name = format!("{} {}", bar::glyph(place), share.name);
         vec![name, count(share.tokens), percent(share.tokens)]
     });
-    let share = if window.is_known { ">of window" } else { ">of these" };
-    style.table(&["spent on", ">tokens", share], rows.collect())
+    style.table(&["spent on", ">tokens", ">of these"], rows.collect())
 }
 
 #[cfg(test)]

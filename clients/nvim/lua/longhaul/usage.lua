@@ -218,11 +218,11 @@ function M.view(thread, usage, policy, bill)
   end
   add((' %s'):format(format.line(thread.title or thread.cwd or '', 68)), 'Title')
   if window.is_known then
-    add(('%s▏ %d %%  %s of %s'):format(
-      ' ' .. format.bar(used / math.max(1, window.tokens), BAR_CELLS),
+    add(('%s▏ %d %%  %s of %s usable'):format(
+      ' ' .. format.bar(window.percent_used / 100, BAR_CELLS),
       window.percent_used,
       format.tokens(used),
-      format.tokens(window.tokens)
+      format.tokens(window.effective)
     ), M.group(usage))
   else
     add((' %s tokens'):format(format.tokens(used)), M.group(usage))

@@ -1,7 +1,7 @@
 //! The answer of `context/usage`.
 
 use longhaul_core::context::usage::parts;
-use longhaul_core::context::window::{Origin, percent_of};
+use longhaul_core::context::window::Origin;
 use longhaul_core::fold::Fold;
 use longhaul_protocol::context::{
     Timeline, TimelineCompaction, TimelinePoint, UsageResult, UsageTokens, Window,
@@ -41,7 +41,7 @@ pub(super) fn result(answer: Usage) -> UsageResult {
             trigger: window.trigger.filter(|_| window.trigger_origin > Origin::Observed),
             trigger_source: window.trigger_origin.into_str().to_owned(),
             is_known: window.is_known(),
-            percent_used: window.is_known().then(|| percent_of(answer.used, window.tokens)),
+            percent_used: window.is_known().then(|| window.percent_used(answer.used)),
             percent_remaining: window.is_known().then(|| window.percent_left(answer.used)),
         },
         timeline: fold.map(timeline),

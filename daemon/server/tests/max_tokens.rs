@@ -65,7 +65,13 @@ async fn more_than_was_allowed_is_said_and_no_view_is_empty() {
     for max_tokens in [1, 1_000] {
         let result = compact(&mut client, max_tokens).await;
         let words = over(&result).expect("a warning");
-        assert!(words.contains(&format!("more than the {max_tokens} asked for:")), "{words}");
+        assert!(
+            words.contains(&format!(
+                "more than the {} asked for:",
+                longhaul_core::text::grouped(max_tokens)
+            )),
+            "{words}"
+        );
         assert!(result.tokens.after > 2_500, "the request is kept: {words}");
         assert!(result.view.contains("[TASK]") && result.view.len() <= 1_024, "{}", result.view.0);
         assert!(

@@ -52,7 +52,7 @@ pub(super) fn result(answer: Usage) -> UsageResult {
             .map(|remark| Warning {
                 kind: remark.kind.to_owned(),
                 message: remark.message,
-                hint: Some(remark.hint.to_owned()),
+                hint: Some(remark.hint.into_owned()),
             })
             .collect(),
     }

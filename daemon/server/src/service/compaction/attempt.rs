@@ -13,6 +13,7 @@ use longhaul_core::compaction::receipt::UnseenItems;
 use longhaul_core::compaction::replacement_check;
 use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Answer, Ask, Endpoint, Fault, FaultKind};
+use longhaul_core::text::grouped;
 use longhaul_core::tokens;
 use serde_json::value::RawValue;
 
@@ -147,7 +148,8 @@ fn unseen_notice(unseen: &UnseenItems, items: usize) -> Notice {
     let left_out = match left_out {
         0 => String::new(),
         left_out => format!(
-            " {left_out} of {items} items ({tokens} tokens), the first #{first} and the last #{last}, were left out."
+            " {left_out} of {items} items ({} tokens), the first #{first} and the last #{last}, were left out.",
+            grouped(*tokens)
         ),
     };
     let message = format!(

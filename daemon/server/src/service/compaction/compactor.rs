@@ -5,6 +5,7 @@ use std::time::Duration;
 use longhaul_core::compaction::receipt::Receipt;
 use longhaul_core::compaction::replacement_check::{Flaw, Sizes};
 use longhaul_core::model::budget::Spending;
+use longhaul_core::text::grouped;
 
 use super::input::Input;
 use super::ladder::{Ladder, LadderOutcome};
@@ -123,9 +124,11 @@ fn whole_ms(duration: Duration) -> u64 {
 /// Warns of a flaw in a replacement that is used anyway.
 fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
     let Sizes { before, after, window } = sizes;
+    let (before, after) = (grouped(*before), grouped(*after));
     let words = match flaw {
         Flaw::OverCeiling => format!(
-            "{after} tokens are more than half of a window of {window}: the request itself is that large"
+            "{after} tokens are more than half of a window of {}: the request itself is that large",
+            grouped(*window)
         ),
         Flaw::TooLarge => format!(
             "{before} tokens became {after}: the history is too small to gain from compacting"

@@ -10,6 +10,7 @@ use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::{Phase, classify, replacement_check};
 use longhaul_core::item::ItemRow;
 use longhaul_core::template::Kind;
+use longhaul_core::text::grouped;
 use serde_json::Value;
 
 use super::input::Input;
@@ -62,11 +63,12 @@ impl Replacement {
         let over = tokens_over(request, &self.history);
         let most = request.max_tokens.filter(|_| over > 0)?;
         let message = format!(
-            "the replacement has {} tokens, more than the {most} asked for: a view has at least {}, and the last request, \
+            "the replacement has {} tokens, more than the {} asked for: a view has at least {}, and the last request, \
              which is kept, has {}",
-            most + over,
+            grouped(most + over),
+            grouped(most),
             view::TOKENS_MIN,
-            input.kept_tokens()
+            grouped(input.kept_tokens())
         );
         Some(Notice::new("over_max_tokens", message))
     }

@@ -62,6 +62,12 @@ impl Choice {
         Digest128::of(content.as_bytes()).to_string()[..ID_DIGITS].to_owned()
     }
 
+    /// Whether one of both is enough: the same text, of the same item if both name one.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_of_same = self.items == other.items || self.items.is_none() || other.items.is_none();
+        self.action == other.action && self.text.trim() == other.text.trim() && is_of_same
+    }
+
     /// Whether only the beginning of the text was kept.
     pub fn is_cut(&self) -> bool {
         self.items.as_ref().is_some_and(|items| items.bytes > self.text.len() as u64)

@@ -89,7 +89,7 @@ impl Receipt {
                 Some(Disposition::Shortened) => &mut shortened,
                 None => &mut dropped,
             };
-            list.push(Entry { first: at, last: at, span });
+            list.push(ReceiptEntry { first: at, last: at, span });
         }
         Self {
             kept: joined(kept),
@@ -101,7 +101,7 @@ impl Receipt {
 }
 
 /// A span, and its place in the order of all.
-struct Entry {
+struct ReceiptEntry {
     first: usize,
     last: usize,
     span: Span,
@@ -117,7 +117,7 @@ pub fn handle(of: &str, span: &Span) -> Handle {
 
 /// The spans of a list, of which neighbors are merged: those without another list's item between them until
 /// [`ENTRIES_MERGED`] are left, and if that is not enough, any until [`ENTRIES_MAX`] are.
-fn joined(mut entries: Vec<Entry>) -> Vec<Span> {
+fn joined(mut entries: Vec<ReceiptEntry>) -> Vec<Span> {
     join(&mut entries, ENTRIES_MERGED, |one, next| one.last + 1 == next.first);
     join(&mut entries, ENTRIES_MAX, |_, _| true);
     entries.into_iter().map(|entry| entry.span).collect()
@@ -125,14 +125,18 @@ fn joined(mut entries: Vec<Entry>) -> Vec<Span> {
 
 /// Merges neighbors, oldest first, until at most `most` are left. The newest half of them stays fine-grained because that
 /// is what people ask for.
-fn join(entries: &mut Vec<Entry>, most: usize, may_merge: fn(&Entry, &Entry) -> bool) {
+fn join(
+    entries: &mut Vec<ReceiptEntry>,
+    most: usize,
+    may_merge: fn(&ReceiptEntry, &ReceiptEntry) -> bool,
+) {
     while entries.len() > most {
         let (before, coarse) = (entries.len(), entries.len() - most / 2);
         let mut is_merged = false;
         for (index, next) in std::mem::take(entries).into_iter().enumerate() {
             let last = entries.last_mut().filter(|_| index < coarse && !is_merged);
             match last.filter(|last| may_merge(last, &next)) {
-                Some(Entry { last, span, .. }) => {
+                Some(ReceiptEntry { last, span, .. }) => {
                     *last = next.last;
                     span.last = next.span.last;
                     span.items += next.span.items;

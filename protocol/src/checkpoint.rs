@@ -68,7 +68,7 @@ pub struct ViewParams {
     pub thread_id: String,
     /// Bounds of the sections.
     pub caps: Option<Caps>,
-    /// Maximum tokens of the text; absent: the daemon's default.
+    /// Maximum tokens of the text, at least 256; absent: the daemon's default.
     pub max_tokens: Option<u64>,
     /// As it was after the item of this seq; absent: as it is now.
     pub as_of: Option<u64>,

@@ -55,7 +55,9 @@ pub struct RunParams {
     pub strategy: Option<Strategy>,
     /// Absent: `standalone`.
     pub phase: Option<Phase>,
-    /// Maximum tokens of `view`; absent: a quarter of the history, from 512 to 8,000, and the pins.
+    /// Maximum tokens of `history` without `initial_context`. A view has at least 256 tokens, and the last request is kept up to
+    /// 20,000; if that is more, the warning is `over_max_tokens`. With `agent_step` `answered`, maximum tokens of `view`. Absent: the
+    /// view has a quarter of the history, from 512 to 8,000, and the pins.
     pub max_tokens: Option<u64>,
     /// The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
     /// decides how much of the history it is sent.
@@ -183,7 +185,7 @@ pub struct RunResult {
     pub ladder: Vec<Rung>,
     /// The history that replaces the old one.
     pub history: Raw<Vec<Value>>,
-    /// The text in it that carries the checkpoint or summary, at most `max_tokens`.
+    /// The text in it that carries the checkpoint or summary.
     pub view: Block<String>,
     /// Tokens of the history.
     pub tokens: TokensChange,

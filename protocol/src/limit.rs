@@ -70,7 +70,7 @@ pub const PAGE_ROWS_MAX: u32 = 500;
 ///
 /// # Source
 /// Chosen: a person reads tens, a script hundreds; the merged spans still cover every item.
-pub const RECEIPT_ENTRIES_MAX: usize = 256;
+pub const RECEIPT_ENTRIES_MAX: usize = 1_024;
 /// Bytes of items in one page of `history/expand` or `history/get` if the request does not say.
 ///
 /// # Source

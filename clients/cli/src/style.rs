@@ -13,13 +13,16 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 mod quantity;
 mod wrap;
 
-pub(crate) use quantity::{bytes, count, counted, duration, odd_lines, tokens};
+pub(crate) use quantity::{bytes, count, counted, duration, odd_lines, percent, tokens};
 
 /// Columns between those of a table.
 const GAP: u16 = 2;
 
 /// Columns of a table's column that is not worth cutting: `decision_point`, `15 min ago`, the beginning of an id.
 const SHORT_COLUMN: u16 = 14;
+
+/// Least columns of a text in a table that does not fit.
+const CUT_COLUMN: u16 = 4;
 
 /// Columns without a terminal, where nothing should be cut.
 const WIDTH_WITHOUT_TERMINAL: u16 = 1000;
@@ -135,7 +138,8 @@ impl Style {
     }
 
     /// A table that fits the width, with one line per row. A heading that starts with `>` aligns its column right. If it
-    /// does not fit, the widest columns are cut; numbers, times and states are too short to be cut.
+    /// does not fit, the widest columns are cut; numbers, times and states are too short to be cut. On a terminal that is too
+    /// narrow for that, all texts are cut, and numbers never: rather, the lines are wider than the terminal.
     pub(crate) fn table(&self, headings: &[&str], rows: Vec<Vec<String>>) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -160,10 +164,16 @@ impl Style {
         let needed: u16 = whole.iter().map(|at| widths[*at] + GAP).sum();
         let others = u16::try_from(widths.len() - whole.len()).unwrap_or(u16::MAX);
         let fits = needed.saturating_add(others.saturating_mul(SHORT_COLUMN)) <= self.width;
-        for at in whole {
-            if (fits || at == 0)
-                && let Some(column) = table.column_mut(at)
-            {
+        let numbers: Vec<usize> =
+            (0..widths.len()).filter(|at| headings[*at].starts_with('>')).collect();
+        let of_numbers: u16 = numbers.iter().map(|at| widths[*at] + GAP).sum();
+        let texts = u16::try_from(widths.len() - numbers.len()).unwrap_or(u16::MAX);
+        let least = of_numbers.saturating_add(texts.saturating_mul(CUT_COLUMN + GAP));
+        if !fits {
+            table.set_width(self.width.max(least));
+        }
+        for at in if fits { whole } else { numbers } {
+            if let Some(column) = table.column_mut(at) {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
@@ -223,6 +233,18 @@ pub(crate) mod tests {
         let table = plain().table(&["name", "title", ">n"], rows);
         assert_eq!(table.lines().count(), 2, "{table}");
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    }
+
+    #[test]
+    fn numbers_are_whole_on_any_terminal() {
+        let row = ["instructions and tools", "88,200", "33.1 %"].map(str::to_owned).to_vec();
+        for width in [20, 30, 40, 80] {
+            let style = Style { width, ..plain() };
+            let table = style.table(&["spent on", ">tokens", ">of these"], vec![row.clone()]);
+            assert!(table.contains("  88,200") && table.contains("33.1 %\n"), "{width}:\n{table}");
+            let is_too_wide = table.lines().any(|line| columns(line) > usize::from(width));
+            assert_eq!(is_too_wide, width == 20, "{width}:\n{table}");
+        }
     }
 
     #[test]

@@ -185,10 +185,10 @@ pub(crate) fn usage() -> Value {
     json!({
         "thread_id": THREAD, "seq": 4_321, "model": "gpt-5-codex",
         "tokens": { "used": 218_000, "estimated": 205_500, "reported": 216_000, "reported_seq": 4_300, "overhead": 9_500 },
-        "by_kind": { "user": 6_100, "assistant": 21_000, "tool_calls": 30_400, "tool_outputs": 131_000, "reasoning": 9_000, "initial_context": 8_000 },
+        "by_kind": { "user": 6_100, "assistant": 21_000, "tool_calls": 30_400, "tool_outputs": 131_000, "reasoning": 9_000, "initial_context": 8_000, "instructions_and_tools": 9_500, "not_attributed": 3_000 },
         "window": {
             "tokens": 272_000, "source": "transcript", "effective": 258_400, "trigger": 200_000,
-            "trigger_source": "config", "is_known": true, "percent_used": 80, "percent_remaining": 16,
+            "trigger_source": "config", "is_known": true, "percent_used": 84, "percent_remaining": 16,
         },
         "timeline": { "turns": 12, "points": points, "compactions": steps },
         "warnings": [{ "kind": "over_trigger", "message": "218000 tokens are at the compaction limit of 200000", "hint": "compact now, while a summary still fits" }],

@@ -242,8 +242,11 @@ fn checkpoint_is_exported_to_a_file_or_stdout() {
     let file = desk.folder.path().join("checkpoint_v1.json");
     assert_eq!(desk.run(&["checkpoint", "export", THREAD, "--json"]).stdout.lines().count(), 1);
     let to_file = desk.run(&["checkpoint", "export", THREAD, "--output", file.to_str().unwrap()]);
-    assert_eq!((to_file.code, to_file.stdout.as_str()), (0, ""), "{to_file:?}");
+    assert_eq!(to_file.code, 0, "{to_file:?}");
+    assert!(to_file.stdout.ends_with("checkpoint_v1.json\n"), "{to_file:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), done.stdout);
+    let again = desk.run(&["checkpoint", "export", THREAD, "--output", file.to_str().unwrap()]);
+    assert!(again.stdout.contains("in place of the file that was there"), "{again:?}");
 }
 
 #[test]

@@ -30,8 +30,8 @@ use crate::{ClientError, ConnectOptions};
 use daemon::Daemon;
 use fitting::{fitting, shortened};
 
-/// Maximum tokens of the text that replaces a compacted history.
-const VIEW_TOKENS_MAX: u64 = 8_000;
+/// Maximum tokens of a view by default. In a smaller window, a quarter of it bounds the view and the request together.
+const DEFAULT_VIEW_TOKENS: u64 = 8_000;
 
 /// Characters of a refused item in the hint of its error.
 const REFUSED_CHARS: usize = 120;
@@ -318,7 +318,7 @@ impl Conversation {
                 context_window: Some(room),
                 provider: None,
             }),
-            max_tokens: Some(VIEW_TOKENS_MAX.min(room / 4)),
+            max_tokens: Some(room / 4).filter(|most| *most < DEFAULT_VIEW_TOKENS),
             initial_context: initial,
             ..Default::default()
         };

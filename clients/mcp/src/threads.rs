@@ -36,7 +36,7 @@ const SYNC_MS: u64 = 1_000;
 pub(crate) struct ViewArgs {
     /// Default: this thread.
     thread_id: Option<String>,
-    /// Maximum tokens of the text. Default: 4000.
+    /// Maximum tokens of the text, at least 256. Default: 4000.
     max_tokens: Option<u64>,
 }
 
@@ -200,7 +200,7 @@ pub(crate) async fn usage(daemon: &Daemon, args: UsageArgs) -> Result<String, Fa
         kinds.iter().map(|(kind, tokens)| format!("{kind} {tokens}")).collect();
     let warnings: String = usage.warnings.iter().map(|it| format!("\n{}", it.message)).collect();
     let of = match window.percent_used {
-        Some(percent) => format!("{used} of {} tokens ({percent} %)", window.tokens),
+        Some(percent) => format!("{used} of {} usable tokens ({percent} %)", window.effective),
         None => format!("{used} tokens"),
     };
     Ok(format!(

@@ -49,8 +49,8 @@ export interface Prompt {
 
 /** Milliseconds before the next attempt to reach an absent daemon. */
 const REST_MS = 2_000;
-/** Maximum tokens of the text that replaces the compacted items. */
-const VIEW_TOKENS_MAX = 8_000;
+/** Maximum tokens of a view by default. In a smaller window, a quarter of it bounds the view and the request together. */
+const DEFAULT_VIEW_TOKENS = 8_000;
 /** Maximum additions of one append, by the protocol, and their bytes: a message carries four times as much. */
 const ADDITIONS_MAX = 256;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
@@ -243,6 +243,7 @@ export class Conversation {
   async #compact(call: Call, thread_id: string): Promise<CompactionRunResult | undefined> {
     const settings = this.#options.settings;
     const initial = settings ? await call("context/diff", { current: settings() }) : undefined;
+    const quarter = Math.floor(this.#room / 4);
     try {
       const compaction = await call(
         "compaction/run",
@@ -253,7 +254,7 @@ export class Conversation {
           reason: "context_limit",
           phase: "mid_turn",
           model: { name: this.#options.model.name, context_window: this.#room },
-          max_tokens: Math.min(VIEW_TOKENS_MAX, Math.floor(this.#room / 4)),
+          ...(quarter < DEFAULT_VIEW_TOKENS ? { max_tokens: quarter } : {}),
           ...(initial ? { initial_context: initial.items } : {}),
         },
         { timeoutMs: this.#options.requestTimeoutMs ?? limitMs("compaction/run", {}) },

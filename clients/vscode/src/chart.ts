@@ -18,7 +18,7 @@ const KINDS: Array<[string, string, string]> = [
   ["user", "user", "charts-orange"],
   ["summary", "summary", "charts-red"],
   ["initial_context", "initial context", "descriptionForeground"],
-  ["overhead", "instructions and tools", "disabledForeground"],
+  ["instructions_and_tools", "instructions and tools", "disabledForeground"],
 ];
 
 interface Part {
@@ -65,10 +65,8 @@ function html(body: string, nonce: string): string {
 
 /** What fills the window, largest first. */
 export function parts(usage: ContextUsageResult): Part[] {
-  const sizes: Record<string, number> = { ...usage.by_kind, overhead: usage.tokens.overhead };
   const known = new Map(KINDS.map(([kind, name, color]) => [kind, { name, color }]));
-  return Object.entries(sizes)
-    .filter(([, size]) => size > 0)
+  return Object.entries(usage.by_kind)
     .map(([kind, size]) => ({ tokens: size, ...(known.get(kind) ?? { name: kind.replaceAll("_", " "), color: "foreground" }) }))
     .sort((a, b) => b.tokens - a.tokens);
 }
@@ -77,11 +75,9 @@ export function parts(usage: ContextUsageResult): Part[] {
 function stack(usage: ContextUsageResult): string {
   const whole = Math.max(usage.window.is_known ? usage.window.tokens : 0, usage.tokens.used, 1);
   const listed = parts(usage);
-  const sum = Math.max(1, listed.reduce((total, part) => total + part.tokens, 0));
   let x = 0;
   const bars = listed.map((part) => {
-    // The parts are estimates; the bar is as long as what the provider counted.
-    const width = ((part.tokens / sum) * usage.tokens.used * WIDTH) / whole;
+    const width = (part.tokens * WIDTH) / whole;
     const bar = rect(x, 0, width, 14, `f-${part.color}`, `${part.name}: ${tokens(part.tokens)} tokens`);
     x += width;
     return bar;

@@ -18,7 +18,7 @@ export interface ChoiceRow {
   onChange: Change;
 }
 
-/** Choices first, then the lines of the view, then the items it leaves out, newest first. */
+/** Choices first, then the lines of the view, then the items of which it has only a part or nothing, newest first. */
 export function choiceRows(choices: Choices, preview: CompactionPreviewResult): ChoiceRow[] {
   const chosen = choices.map((choice) => ({
     label: words(choice.text),
@@ -32,9 +32,13 @@ export function choiceRows(choices: Choices, preview: CompactionPreviewResult): 
     picked: true,
     onChange: { change: "drop" as const, text: line.text },
   }));
-  const left = preview.dropped.map((item) => ({
+  const incomplete = [
+    ...preview.shortened.map((item) => ({ item, state: "in part" })),
+    ...preview.dropped.map((item) => ({ item, state: "left out" })),
+  ].sort((one, other) => other.item.seq - one.item.seq);
+  const left = incomplete.map(({ item, state }) => ({
     label: words(item.excerpt) || item.kind.replaceAll("_", " "),
-    description: `#${item.seq} ${item.kind.replaceAll("_", " ")}, left out`,
+    description: `#${item.seq} ${item.kind.replaceAll("_", " ")}, ${state}`,
     picked: false,
     onChange: { change: "pin" as const, handle: item.handle },
   }));

@@ -53,7 +53,7 @@ export function forecast(usage: ContextUsageResult, policy: Policy | undefined):
 export function fill(usage: ContextUsageResult): { percent?: number; words: string } {
   const { window } = usage;
   const used = tokens(usage.tokens.used);
-  return window.is_known ? { percent: window.percent_used ?? undefined, words: `${used} of ${tokens(window.tokens)}` } : { words: used };
+  return window.is_known ? { percent: window.percent_used ?? undefined, words: `${used} of ${tokens(window.effective)} usable` } : { words: used };
 }
 
 /** How urgent it is: the share of the trigger that is used. */

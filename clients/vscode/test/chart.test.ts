@@ -12,8 +12,8 @@ import { absence, ago, billLines, checkedWords, coldCache, eventWords, forecast,
 const thread = { title: 'Rename <parse> & "more"', thread_id: "t" } as ThreadSummary;
 const usage: ContextUsageResult = {
   tokens: { used: 200_000, estimated: 190_000, overhead: 9_000 },
-  by_kind: { user: 1_000, tool_outputs: 150_000, something_new: 2_000 },
-  window: { tokens: 272_000, source: "transcript", effective: 258_400, trigger: 244_800, trigger_source: "default", is_known: true, percent_used: 74, percent_remaining: 24 },
+  by_kind: { user: 1_000, tool_outputs: 180_000, instructions_and_tools: 9_000, something_new: 2_000, not_attributed: 8_000 },
+  window: { tokens: 272_000, source: "transcript", effective: 258_400, trigger: 244_800, trigger_source: "default", is_known: true, percent_used: 76, percent_remaining: 24 },
   timeline: {
     turns: 12,
     points: [{ seq: 1, turn: 0, tokens: 0 }, { seq: 50, turn: 6, tokens: 240_000 }, { seq: 51, turn: 6, tokens: 20_000 }, { seq: 99, turn: 12, tokens: 200_000 }],
@@ -24,10 +24,10 @@ const usage: ContextUsageResult = {
 
 test("the chart shows how full the window is, what fills it, and compactions", () => {
   const html = page(thread, usage, undefined, "abc");
-  for (const part of ["<b>74</b>%", "44.8k until compaction", "tool outputs", "something new", "compacted: 240k → 20.0k", "compaction at 245k", "compacted once", "12 turns"]) {
+  for (const part of ["<b>76</b>%", "44.8k until compaction", "tool outputs", "something new", "compacted: 240k → 20.0k", "compaction at 245k", "compacted once", "12 turns"]) {
     assert.ok(html.includes(part), part);
   }
-  assert.deepEqual(parts(usage).map((part) => part.name), ["tool outputs", "instructions and tools", "something new", "user"]);
+  assert.deepEqual(parts(usage).map((part) => part.name), ["tool outputs", "instructions and tools", "not attributed", "something new", "user"]);
 });
 
 test("a window of unknown size has no percentage", () => {

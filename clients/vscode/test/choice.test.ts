@@ -15,6 +15,7 @@ const preview = {
     { part: "REPORTS", text: "It retries.", tokens: 4, handle: "#3" },
     { part: "CHANGED_FILES", text: "src/a.rs (edited)", tokens: 5 },
   ],
+  shortened: [],
   dropped: [{ handle: "t#7.abc", kind: "tool_output", tokens: 90, seq: 7, excerpt: "" }],
 } as unknown as CompactionPreviewResult;
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest128;
 
 pub use admission::{ChoiceRefusal, admit};
-pub use pinned::{PinnedText, cost, pinned, text_of};
+pub use pinned::{PinnedText, ShownPin, cost, pinned, text_of};
 
 use matching::{FRAGMENT_BYTES, contains_words, plain};
 
@@ -60,6 +60,12 @@ impl Choice {
         let of = self.items.as_ref().map_or("", |items| items.handle.as_str());
         let content = format!("{}\0{of}\0{}", self.action.into_str(), self.text);
         Digest128::of(content.as_bytes()).to_string()[..ID_DIGITS].to_owned()
+    }
+
+    /// Whether one of both is enough: the same text, of the same item if both name one.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_of_same = self.items == other.items || self.items.is_none() || other.items.is_none();
+        self.action == other.action && self.text.trim() == other.text.trim() && is_of_same
     }
 
     /// Whether only the beginning of the text was kept.

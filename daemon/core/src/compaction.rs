@@ -11,6 +11,7 @@ pub mod growth;
 pub mod handle;
 pub mod initial_context;
 pub mod ladder;
+pub mod quoted;
 pub mod receipt;
 pub mod remote;
 pub mod replacement_check;

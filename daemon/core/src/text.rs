@@ -25,6 +25,19 @@ pub fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
     let _written = out.write_fmt(words);
 }
 
+/// A count with separated thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// Lower-case letters and digits of `words`, joined by single hyphens, at most `bytes` bytes; may be empty. Non-ASCII
 /// letters are dropped, since file systems treat them differently.
 pub fn slug(words: &str, bytes: usize) -> String {
@@ -197,6 +210,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn thousands_are_separated() {
+        let shown = [0, 999, 1_000, 12_345_678].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,000", "12,345,678"]);
+    }
 
     #[test]
     fn cuts_stay_within_bounds_and_split_no_character() {

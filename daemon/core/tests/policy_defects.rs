@@ -50,6 +50,7 @@ pub(crate) fn at(percent_remaining: u64, used: u64, boundaries: &[Boundary]) -> 
         compactions_in_hour: 0,
         repository: None,
         read_by_model: None,
+        source: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Properties of any lines, any split of them and any budget.
 
-use longhaul_core::checkpoint::view::{HEADER, ViewCaps};
+use longhaul_core::checkpoint::view::{HEADER, TOKENS_MIN, ViewCaps};
 use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::fold::Fold;
 use longhaul_core::{quote, tokens};
@@ -97,6 +97,11 @@ proptest! {
                 let text = view(&folded, caps, budget);
                 prop_assert!(tokens::of_text(&text) <= budget);
                 prop_assert!(text.is_empty() || text.starts_with(HEADER));
+                prop_assert!(!text.is_empty() || budget < TOKENS_MIN);
+                let is_cut_off = ["(in progress)", "(the agent spoke last)"]
+                    .iter()
+                    .any(|mark| text.trim_end().ends_with(mark));
+                prop_assert!(!is_cut_off, "no request below its heading: {text}");
                 prop_assert!(Tokenizer::O200k.count(&text) <= budget);
                 if budget > 400 && let Some(request) = folded.checkpoint().requests.active() {
                     let words = quote::block(&request.text);

@@ -157,7 +157,8 @@ async fn invalid_choices_are_rejected_by_kind() {
     let long = "x".repeat(5_000);
     let request = choices(&mut client, SESSION).await;
     assert_eq!(request, []);
-    let active = client.compact(of_thread(SESSION)).await.receipt.kept[0].handle.clone();
+    let receipt = client.compact(of_thread(SESSION)).await.receipt;
+    let active = receipt.kept.last().unwrap().handle.clone();
     for (params, kind) in [
         (words(ChoiceAction::Pin, " "), ErrorKind::InvalidParams),
         (words(ChoiceAction::Drop, "it"), ErrorKind::InvalidParams),

@@ -117,9 +117,10 @@ async fn given_items_can_be_expanded_and_restored_after_a_restart() {
     ];
     let params = RunParams { max_tokens: Some(300), ..of_items(items.clone()) };
     let result = client.compact(params).await;
-    assert_eq!(result.receipt.kept.len(), 1);
+    assert_eq!(result.receipt.kept.len(), 2, "the request, and the one that the view quotes");
+    let answer = entries(&result).find(|entry| entry.kind == "assistant_message").unwrap();
     let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
-    let expanded = client.expand(&result.receipt.dropped[1].handle).await;
+    let expanded = client.expand(&answer.handle).await;
     assert_eq!(expanded, [items[1].clone()]);
     let undone = client.undo(&result.compaction_id).await;
     assert_eq!(undone.compaction_id, result.compaction_id);
@@ -201,7 +202,8 @@ async fn a_session_of_the_first_command_line_is_compacted_expanded_and_archived(
     client.sync(THREAD).await;
     assert_eq!(client.thread(THREAD).await.items, 2);
     let result = client.compact(of_thread(THREAD)).await;
-    let expanded = client.expand(&result.receipt.dropped[0].handle).await;
+    let first = entries(&result).min_by_key(|entry| entry.seq_first).unwrap();
+    let expanded = client.expand(&first.handle).await;
     assert_eq!(expanded, [items[0].clone()]);
     archived(&mut client).await;
     let path = path.canonicalize().unwrap();
@@ -247,10 +249,11 @@ async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() 
     let listed = soon("fewer compactions", listed).await;
     assert_eq!(Some(&listed[0].compaction_id), made.last(), "the newest are kept");
 
-    let undo = compaction::UndoParams { compaction_id: given.compaction_id };
+    let undo = compaction::UndoParams { compaction_id: given.compaction_id.clone() };
     let undo = client.call::<compaction::Undo>(undo).await.unwrap_err();
     assert_eq!(undo.kind(), ErrorKind::CompactionNotFound);
-    let expand = expand_error(&mut client, &given.receipt.dropped[0].handle).await;
+    let handle = &entries(&given).next().unwrap().handle;
+    let expand = expand_error(&mut client, handle).await;
     assert_eq!(expand.kind(), ErrorKind::HandleNotFound);
     for error in [undo, expand] {
         let hint = error.data.unwrap().hint.unwrap();

@@ -65,13 +65,18 @@ async fn the_providers_count_is_the_base_and_its_window_is_shown() {
     assert_eq!((result.tokens.reported, result.tokens.reported_seq), (Some(9_000), Some(3)));
     assert!((10_000..10_050).contains(&result.tokens.used), "{result:?}");
     assert!(result.tokens.overhead > 8_900);
-    assert_eq!(result.tokens.estimated, result.by_kind.values().sum::<u64>());
+    assert_eq!(result.tokens.used, result.by_kind.values().sum::<u64>());
+    let instructions = result.by_kind.get("instructions_and_tools");
+    assert_eq!(instructions, Some(&result.tokens.overhead));
     assert_eq!(result.tokens.incoming, None);
     let window = &result.window;
     assert_eq!((window.tokens, window.source.as_str()), (272_000, "transcript"));
     assert_eq!((window.effective, window.trigger), (258_400, Some(244_800)));
-    assert_eq!((window.percent_used, window.percent_remaining), (Some(4), Some(100)));
-    assert_eq!(result.by_kind.keys().collect::<Vec<_>>(), ["assistant", "user"]);
+    assert_eq!((window.percent_used, window.percent_remaining), (Some(0), Some(100)));
+    assert_eq!(
+        result.by_kind.keys().collect::<Vec<_>>(),
+        ["assistant", "instructions_and_tools", "user"]
+    );
     let timeline = result.timeline.unwrap();
     assert_eq!(timeline.turns, 2);
     let last = timeline.points.last().unwrap();

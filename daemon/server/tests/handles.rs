@@ -113,3 +113,11 @@ async fn an_agents_ids_resolve_only_to_threads_of_its_project() {
         assert!(answer.outcome.is_err(), "{params}: {answer:?}");
     }
 }
+
+#[tokio::test]
+async fn a_wrong_digest_is_not_called_a_rewritten_transcript() {
+    let Desk { daemon: _daemon, mut person } = desk().await;
+    let handle = format!("{OWN}#6.000000");
+    let answer = person.request("history/expand", json!({ "handle": handle })).await;
+    assert_eq!(answer.kind(), Some(ErrorKind::HandleNotFound), "{answer:?}");
+}

@@ -196,8 +196,8 @@ async fn a_receipt_of_a_remote_compaction_matches_its_history() {
         let (_daemon, mut client) = daemon_with(&provider.config(&more)).await;
         let result = client.compact(on(Strategy::Remote)).await;
         assert_eq!(ladder(&result), ["remote used"], "{form}");
-        let kept: Vec<_> = result.receipt.kept.iter().map(|entry| entry.kind.as_str()).collect();
-        assert_eq!(kept, ["user_message"], "{form}: {:?}", result.receipt.totals);
+        let has_request = result.receipt.kept.iter().any(|entry| entry.kind == "user_message");
+        assert!(has_request, "{form}: {:?}", result.receipt.totals);
         let totals = &result.receipt.totals;
         let all = totals.kept.items + totals.shortened.items + totals.dropped.items;
         assert_eq!(all, client.history(THREAD).await.len() as u64, "{form}");

@@ -30,7 +30,7 @@ pub struct PreviewParams {
     pub strategy: Option<Strategy>,
     /// Absent: `standalone`.
     pub phase: Option<Phase>,
-    /// Tokens of the view, as in `compaction/run`.
+    /// As in `compaction/run`.
     pub max_tokens: Option<u64>,
     /// The model that would read the result; with a `provider`, that would write it.
     pub model: Option<Model>,

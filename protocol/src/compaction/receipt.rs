@@ -6,14 +6,15 @@ use serde_with_macros::skip_serializing_none;
 
 /// What was kept, shortened and dropped.
 ///
-/// Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: in a long history neighbors are merged into one entry.
+/// Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: in a long history neighbors are merged into one entry. Of items quoted in
+/// the view the newest 512 count, the others as dropped.
 /// Together the entries cover every item of the old history exactly once.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
-    /// Items unchanged in the new history.
+    /// Items unchanged in the new history, and messages and pins that stand word for word in the view.
     pub kept: Vec<Entry>,
-    /// Items that are in the new history in part.
+    /// Items that are in the new history in part: cut, redacted, or quoted in the view.
     pub shortened: Vec<Entry>,
     /// Items that are not in it; their handles return them.
     pub dropped: Vec<Entry>,

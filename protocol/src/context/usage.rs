@@ -48,9 +48,10 @@ pub struct UsageResult {
     pub model: Option<String>,
     /// Sizes of the history and its parts.
     pub tokens: UsageTokens,
-    /// Estimated tokens by kind: `system`, `user`, `assistant`, `tool_calls`,
-    /// `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`; kinds without any
-    /// are left out.
+    /// Tokens by kind; the sum is `tokens.used`. Kinds of items are estimates: `system`, `user`, `assistant`, `tool_calls`,
+    /// `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`. `instructions_and_tools` is
+    /// `tokens.overhead`, and `not_attributed` what the count has beyond both. Estimates above the count are scaled down to it.
+    /// Kinds without any are left out.
     pub by_kind: BTreeMap<String, u64>,
     /// The model's window, and where it compacts.
     pub window: Window,
@@ -73,7 +74,7 @@ pub struct UsageTokens {
     /// Who counted: `provider`, `running_agent` or `estimate`.
     #[serde(default)]
     pub used_source: String,
-    /// Estimate of the items: the sum of `by_kind`.
+    /// Estimate of the items.
     pub estimated: u64,
     /// Bytes of the items as a model sees them, an estimate: four a token.
     #[serde(default)]
@@ -110,10 +111,10 @@ pub struct Window {
     pub trigger_source: String,
     /// Whether the window is known. Do not show numbers of a guess, to a person or a model.
     pub is_known: bool,
-    /// Percent of the window used; absent for a guess.
+    /// Percent used: 100 less `percent_remaining`; absent for a guess.
     pub percent_used: Option<u64>,
-    /// Percent left, as Codex shows it: of the effective part without its first 12,000 tokens; absent for
-    /// a guess.
+    /// Percent left, as Codex shows it and policies count it: of the effective part without its first 12,000 tokens, rounded to the
+    /// nearest; absent for a guess.
     pub percent_remaining: Option<u64>,
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct CompactArgs {
 /// How to compact, for `compact` and `continue`.
 #[derive(Debug, Args)]
 pub(crate) struct CompactionArgs {
-    /// Maximum tokens of the view
+    /// Maximum tokens of the result: the view, what introduces it, and your last request
     #[arg(long, value_name = "N", value_parser = select::one_or_more)]
     pub(crate) max_tokens: Option<u64>,
     /// How to compact

@@ -1,5 +1,6 @@
 //! `longhaul pick`.
 
+use std::cmp::Reverse;
 use std::io::{self, IsTerminal, stderr, stdin};
 
 use clap::Args;
@@ -9,7 +10,7 @@ use longhaul_client::Client;
 use longhaul_protocol::checkpoint::{
     Choice, ChoiceAction, Choose, ChooseParams, Unchoose, UnchooseParams,
 };
-use longhaul_protocol::compaction::{Preview, PreviewParams, PreviewResult};
+use longhaul_protocol::compaction::{Preview, PreviewItem, PreviewParams, PreviewResult};
 use serde::Serialize;
 
 use super::pin::list_choices;
@@ -33,7 +34,7 @@ Examples:
 pub(crate) struct PickArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// Maximum tokens of the view
+    /// Maximum tokens of the result, as in longhaul compact
     #[arg(long, value_name = "N", value_parser = select::one_or_more)]
     max_tokens: Option<u64>,
 }
@@ -110,7 +111,7 @@ enum Change {
     Remove { choice_id: String },
 }
 
-/// Choices first, then the lines of the view, then the items it leaves out, newest first.
+/// Choices first, then the lines of the view, then the items of which it has only a part or nothing, newest first.
 fn rows(choices: &[Choice], preview: &PreviewResult) -> Vec<Row> {
     let chosen = choices.iter().map(|choice| {
         let is_in = choice.action == ChoiceAction::Pin;
@@ -124,7 +125,9 @@ fn rows(choices: &[Choice], preview: &PreviewResult) -> Vec<Row> {
         is_in: true,
         change: Change::Drop { text: line.text.clone() },
     });
-    let left = preview.dropped.iter().map(|item| Row {
+    let mut left: Vec<&PreviewItem> = preview.shortened.iter().chain(&preview.dropped).collect();
+    left.sort_by_key(|item| Reverse(item.seq));
+    let left = left.into_iter().map(|item| Row {
         label: format!("#{} {}: {}", item.seq, item.kind.replace('_', " "), item.excerpt),
         is_in: false,
         change: Change::Pin { handle: item.handle.clone() },

@@ -1,6 +1,6 @@
 //! The page of `longhaul compact --preview`.
 
-use longhaul_protocol::compaction::{PreviewItem, PreviewResult, Question, ViewPart};
+use longhaul_protocol::compaction::{PreviewItem, PreviewResult, Question, Totals, ViewPart};
 
 use crate::session::Page;
 use crate::style::{Style, count, counted, tokens};
@@ -71,7 +71,13 @@ fn costs(preview: &PreviewResult, style: &Style) -> String {
     let table = style.table(&["part of the view", ">lines", ">tokens"], rows);
     let sum =
         format!("{} of at most {} tokens in the view\n", count(view), count(preview.max_tokens));
-    format!("\n{table}{}", style.dim(&sum))
+    let Totals { kept, shortened, .. } = preview.totals;
+    let items = format!(
+        "{} in it whole, {} in part\n",
+        counted(kept.items, "item"),
+        count(shortened.items)
+    );
+    format!("\n{table}{}{}", style.dim(&sum), style.dim(&items))
 }
 
 fn drops(preview: &PreviewResult, style: &Style) -> String {
@@ -109,7 +115,7 @@ fn next(preview: &PreviewResult, style: &Style) -> String {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_protocol::compaction::{KindTotal, Strategy, TokensChange, Totals};
+    use longhaul_protocol::compaction::{KindTotal, Strategy, TokensChange};
 
     use super::*;
     use crate::style::tests::plain;
@@ -147,9 +153,13 @@ mod tests {
     fn preview_fits_80_columns_and_lists_drops() {
         let text = preview().text(&plain());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        for expected in
-            ["52.0k tokens would become 300", "session checkpoint", "10 of at most 1,000", "#11"]
-        {
+        for expected in [
+            "52.0k tokens would become 300",
+            "session checkpoint",
+            "10 of at most 1,000",
+            "0 items in it whole",
+            "#11",
+        ] {
             assert!(text.contains(expected), "{expected}\n{text}");
         }
     }

@@ -2,14 +2,14 @@
 
 use longhaul_protocol::compaction::{Entry, Receipt, RunResult, Total, Totals};
 
-use crate::style::{Style, count, counted, duration, tokens};
+use crate::style::{Style, count, counted, duration, percent, tokens};
 
 /// Sizes, a short receipt and next steps.
 pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
     let (before, after) = (result.tokens.before, result.tokens.after);
     let saved = match before {
         0 => String::new(),
-        _ => format!(" ({} %)", (u128::from(after) * 100).div_ceil(u128::from(before))),
+        _ => format!(" ({})", percent(after, before)),
     };
     let took: u64 = result.ladder.iter().map(|rung| rung.duration_ms).sum();
     let heading = format!(
@@ -106,7 +106,9 @@ fn next_steps(result: &RunResult, style: &Style) -> String {
         format!("bring back: longhaul expand {}\n", entry.handle)
     });
     let undo = format!("undo:       longhaul undo {}\n", result.compaction_id);
-    style.dim(&(expand + if has("not_kept") { "" } else { &undo }))
+    // What was only shown changed no history.
+    let can_undo = result.installed_seq.is_some() && !has("not_kept");
+    style.dim(&(expand + if can_undo { &undo } else { "" }))
 }
 
 /// A handle without what all handles of a receipt begin with, the thread or the compaction.

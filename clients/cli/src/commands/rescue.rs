@@ -99,9 +99,9 @@ struct BlockedPage {
 impl Page for BlockedPage {
     fn text(&self, style: &Style) -> String {
         if self.blocked.is_empty() {
-            return "No thread is blocked, or another continues it already: longhaul thread list\n\
-             marks those that are not resumed. longhaul continue continues any thread.\n"
-                .to_owned();
+            let none = "No thread is blocked, or another continues it already: longhaul thread list marks those that \
+                        are not resumed. longhaul continue continues any thread.\n";
+            return style.wrap(none, 0);
         }
         let ids: Vec<&str> = self.blocked.iter().map(|thread| thread.thread_id.as_str()).collect();
         let id_chars = short_len(&ids);

@@ -74,7 +74,8 @@ impl Page for StatusResult {
             fields.extend(job_bounds(model).map(|bounds| ("a job", bounds)));
         }
         let fields = style.fields(&fields);
-        [style.bold(&heading), fields, sources(&self.sources, style), remarks(self, style)].concat()
+        let heading = style.bold(&style.wrap(&heading, 2));
+        [heading, fields, sources(&self.sources, style), remarks(self, style)].concat()
     }
 }
 

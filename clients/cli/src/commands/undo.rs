@@ -122,10 +122,11 @@ impl Page for UndoPage {
     fn text(&self, style: &Style) -> String {
         let undone = &self.undone;
         // Of an agent's session only what takes effect there is undone.
-        let undone_where = match undone.reach == UndoReach::NotAgent && !self.in_codex {
-            true => "",
-            false => "undone: ",
+        let is_undone = match undone.reach {
+            UndoReach::NotAgent => self.in_codex,
+            _ => !instructions::was_only_shown(undone),
         };
+        let undone_where = if is_undone { "undone: " } else { "" };
         let (heading, what) = match undone.complete {
             true => {
                 let items = counted(undone.history.len() as u64, "item");
@@ -180,6 +181,8 @@ mod tests {
             seq: Some(747),
         };
         let of = |undone: &UndoResult, taken| instructions(undone, taken);
+        let shown = UndoResult { reach: UndoReach::Caller, ..undone.clone() };
+        assert!(of(&shown, None).starts_with("this compaction was only shown"), "{shown:?}");
         let command = "longhaul continue 0199a213-0000-7000-8000-000000000002 --as-of 747";
         let text = of(&undone, Some(AgentUse::View));
         assert!(

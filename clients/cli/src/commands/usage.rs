@@ -101,7 +101,7 @@ impl Page for UsagePage {
             page += &bar::render(&shares, &window, columns, style);
             page += "\n";
         }
-        page += &table(&shares, &window, style);
+        page += &table(&shares, result.tokens.used, style);
         if let Some(timeline) =
             result.timeline.as_ref().filter(|timeline| timeline.points.len() > 1)
         {
@@ -152,7 +152,11 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
     let (size, used) = match window.percent_used {
         Some(percent) => (
             format!("{} ({})", tokens(window.tokens), by(&window.source)),
-            format!("{}, {percent} % of the window", tokens(sizes.used)),
+            format!(
+                "{}, {percent} % of the usable part ({} % left)",
+                tokens(sizes.used),
+                100 - percent.min(100)
+            ),
         ),
         None => (by(&window.source).to_owned(), tokens(sizes.used)),
     };
@@ -179,30 +183,18 @@ fn by(source: &str) -> &str {
     }
 }
 
-/// Largest first, then what the provider counted beyond the items. If it counted fewer, the estimates are scaled down
-/// to its count, so that the bar shows how full the window is.
+/// Largest first.
 fn shares(result: &UsageResult) -> Vec<Share> {
-    let (used, estimated) = (result.tokens.used, result.tokens.estimated.max(1));
-    let scaled = |tokens: u64| {
-        let scaled = u128::from(tokens) * u128::from(used.min(estimated)) / u128::from(estimated);
-        u64::try_from(scaled).unwrap_or(tokens)
-    };
-    let mut shares: Vec<Share> = result
-        .by_kind
-        .iter()
-        .map(|(kind, tokens)| Share { name: kind.replace('_', " "), tokens: scaled(*tokens) })
-        .collect();
+    let share =
+        |(kind, tokens): (&String, &u64)| Share { name: kind.replace('_', " "), tokens: *tokens };
+    let mut shares: Vec<Share> = result.by_kind.iter().map(share).collect();
     shares.sort_by_key(|share| std::cmp::Reverse(share.tokens));
-    let beyond = result.tokens.used.saturating_sub(result.tokens.estimated);
-    if beyond > 0 {
-        shares.push(Share { name: "instructions and tools".to_owned(), tokens: beyond });
-    }
     shares
 }
 
-fn table(shares: &[Share], window: &Window, style: &Style) -> String {
+fn table(shares: &[Share], used: u64, style: &Style) -> String {
     let percent = |tokens: u64| {
-        let whole = u128::from(window.tokens.max(1));
+        let whole = u128::from(used.max(1));
         let tenths = (u128::from(tokens) * 1_000 + whole / 2) / whole;
         format!("{}.{} %", tenths / 10, tenths % 10)
     };
@@ -210,8 +202,7 @@ fn table(shares: &[Share], window: &Window, style: &Style) -> String {
         let name = format!("{} {}", bar::glyph(place), share.name);
         vec![name, count(share.tokens), percent(share.tokens)]
     });
-    let share = if window.is_known { ">of window" } else { ">of these" };
-    style.table(&["spent on", ">tokens", share], rows.collect())
+    style.table(&["spent on", ">tokens", ">of these"], rows.collect())
 }
 
 #[cfg(test)]

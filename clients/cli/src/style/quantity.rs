@@ -27,6 +27,15 @@ pub(crate) fn odd_lines(malformed: u64, oversized: u64, unknown: u64) -> String 
     odd.map(|(lines, what)| format!(", {} {what}", count(*lines))).collect()
 }
 
+/// A part of a whole in percent, to the nearest: `12 %`, `<1 %`.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
+    match (part * 200 + whole) / (whole * 2) {
+        0 if part > 0 => "<1 %".to_owned(),
+        percent => format!("{percent} %"),
+    }
+}
+
 pub(crate) fn tokens(number: u64) -> String {
     scaled(number, &["", "k", "M", "G", "T"], "")
 }
@@ -49,18 +58,22 @@ pub(crate) fn duration(milliseconds: u64) -> String {
     }
 }
 
+/// To three digits, rounded to the nearest.
 fn scaled(number: u64, units: &[&str], space: &str) -> String {
-    let mut unit = 0;
-    let mut divisor = 1_u64;
-    while number / divisor >= 1_000 && unit + 1 < units.len() {
+    let (mut unit, mut divisor) = (0, 1_u64);
+    while rounded(number, divisor) >= 1_000 && unit + 1 < units.len() {
         divisor *= 1_000;
         unit += 1;
     }
-    let (whole, tenth) = (number / divisor, number % divisor * 10 / divisor);
-    match divisor > 1 && whole < 100 {
-        true => format!("{whole}.{tenth}{space}{}", units[unit]),
-        false => format!("{whole}{space}{}", units[unit]),
+    let tenths = rounded(number, divisor / 10);
+    match divisor > 1 && tenths < 1_000 {
+        true => format!("{}.{}{space}{}", tenths / 10, tenths % 10, units[unit]),
+        false => format!("{}{space}{}", rounded(number, divisor), units[unit]),
     }
+}
+
+fn rounded(number: u64, divisor: u64) -> u64 {
+    number.saturating_add(divisor / 2) / divisor.max(1)
 }
 
 #[cfg(test)]
@@ -75,8 +88,16 @@ mod tests {
         );
         assert_eq!([counted(1, "file"), counted(1_200, "file")], ["1 file", "1,200 files"]);
         assert_eq!([tokens(999), tokens(12_345), tokens(123_456)], ["999", "12.3k", "123k"]);
-        assert_eq!([bytes(512), bytes(1_999), bytes(179_000_000)], ["512 B", "1.9 kB", "179 MB"]);
+        assert_eq!([tokens(260_908), tokens(99_960), tokens(999_700)], ["261k", "100k", "1.0M"]);
+        assert_eq!([bytes(512), bytes(1_999), bytes(179_000_000)], ["512 B", "2.0 kB", "179 MB"]);
         assert_eq!(tokens(u64::MAX), "18446744T");
+    }
+
+    #[test]
+    fn percentages_are_rounded_to_the_nearest() {
+        let shown = [(0, 9), (275, 260_908), (7_999, 260_908), (1, 2), (3, 3), (29_700, 260_908)];
+        let shown = shown.map(|(part, whole)| percent(part, whole));
+        assert_eq!(shown, ["0 %", "<1 %", "3 %", "50 %", "100 %", "11 %"]);
     }
 
     #[test]

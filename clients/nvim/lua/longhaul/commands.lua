@@ -107,7 +107,7 @@ local function offer(action, rows_of, label, what_of)
   end)
 end
 
---- Chooses the given text or handle, else offers the items that a view leaves out, or the lines that it has.
+--- Chooses the given text or handle, else offers the items that a view does not have whole, or the lines that it has.
 local function choice_command(action, rows_of, label, what_of)
   return function(arguments)
     local words = table.concat(arguments, ' ')
@@ -121,7 +121,11 @@ local function choice_command(action, rows_of, label, what_of)
 end
 
 commands.pin = choice_command('pin', function(preview)
-  return preview.dropped
+  local rows = vim.list_extend(vim.list_extend({}, preview.shortened), preview.dropped)
+  table.sort(rows, function(one, other)
+    return one.seq > other.seq
+  end)
+  return rows
 end, function(row)
   return ('#%d %s: %s'):format(row.seq, (row.kind:gsub('_', ' ')), format.line(row.excerpt, 90))
 end, function(row)

@@ -9,11 +9,6 @@ local CHART_ROWS = 8
 local CHART_COLUMNS = 60
 --- Beyond this many turns, the remaining room is more useful.
 local TURNS_TOLD = 100
-local NAMES = {
-  tool_outputs = 'tool outputs',
-  tool_calls = 'tool calls',
-  initial_context = 'initial context',
-}
 
 --- The daemon's forecast, or the room until the trigger.
 function M.forecast(usage, policy)
@@ -90,10 +85,7 @@ end
 local function kinds(usage)
   local rows = {}
   for kind, tokens in pairs(usage.by_kind) do
-    table.insert(rows, { NAMES[kind] or kind, tokens })
-  end
-  if usage.tokens.overhead > 0 then
-    table.insert(rows, { 'instructions and tools', usage.tokens.overhead })
+    table.insert(rows, { (kind:gsub('_', ' ')), tokens })
   end
   table.sort(rows, function(a, b)
     return a[2] ~= b[2] and a[2] > b[2] or a[2] == b[2] and a[1] < b[1]
@@ -226,11 +218,11 @@ function M.view(thread, usage, policy, bill)
   end
   add((' %s'):format(format.line(thread.title or thread.cwd or '', 68)), 'Title')
   if window.is_known then
-    add(('%s▏ %d %%  %s of %s'):format(
-      ' ' .. format.bar(used / math.max(1, window.tokens), BAR_CELLS),
+    add(('%s▏ %d %%  %s of %s usable'):format(
+      ' ' .. format.bar(window.percent_used / 100, BAR_CELLS),
       window.percent_used,
       format.tokens(used),
-      format.tokens(window.tokens)
+      format.tokens(window.effective)
     ), M.group(usage))
   else
     add((' %s tokens'):format(format.tokens(used)), M.group(usage))
@@ -238,7 +230,7 @@ function M.view(thread, usage, policy, bill)
   add(' ' .. M.forecast(usage, policy), 'Comment')
   add('')
   for _, row in ipairs(kinds(usage)) do
-    local share = row[2] / math.max(1, usage.tokens.estimated + usage.tokens.overhead)
+    local share = row[2] / math.max(1, used)
     add((' %-22s %7s %3.0f %% %s'):format(row[1], format.tokens(row[2]), share * 100, format.bar(share, 24)))
   end
   local rows = chart(usage)

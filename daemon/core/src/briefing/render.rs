@@ -5,7 +5,7 @@ use super::gather::{gather, picked};
 use super::host_facts::HostFacts;
 use super::select::{Quote, SMALL_TOKENS, Selection};
 use super::write::write;
-use crate::choice::cost;
+use crate::choice::{ShownPin, cost};
 use crate::{quote, text, tokens};
 
 /// A rendered view and its lines.
@@ -16,6 +16,8 @@ pub struct Rendered {
     pub lines: Vec<ViewLine>,
     /// Number of pins that are not shown in full.
     pub pins_incomplete: usize,
+    /// The pins of items that are shown.
+    pub pins: Vec<ShownPin>,
 }
 
 /// A line chosen for a view.
@@ -82,7 +84,7 @@ pub fn render(briefing: &Briefing, host: &HostFacts<'_>, max_tokens: u64) -> Ren
         text: line.text.to_string(),
         seq: line.seq(),
     });
-    Rendered { text, lines: lines.collect(), pins_incomplete: 0 }
+    Rendered { text, lines: lines.collect(), ..Rendered::default() }
 }
 
 /// Maximum percentage of a view for the last request, unless room is left.
@@ -122,7 +124,11 @@ fn task(briefing: &Briefing, host: &HostFacts<'_>, bytes: usize) -> String {
     for line in picked(&typed, offers.collect()) {
         request = format!("{} {}", request.trim_end(), line.text);
     }
-    format!("{head}{}\n", text::cut_middle(&quote::block(request.trim_end()), room))
+    let shown = quote::block(request.trim_end());
+    match text::cut_middle(&shown, room) {
+        shown if shown.trim().is_empty() => String::new(),
+        shown => format!("{head}{shown}\n"),
+    }
 }
 
 fn written(

@@ -24,6 +24,9 @@ pub use crate::rollout::contextual::VIEW_HEADER as HEADER;
 /// and 94 percent with 8,000.
 pub const DEFAULT_TOKENS: u64 = 8_000;
 
+/// Smallest budget that a caller gets a view for. Less room has the header and a piece of the request.
+pub const TOKENS_MIN: u64 = 256;
+
 /// Default budget of the view that replaces `tokens_before`: a quarter of them, within bounds. A history that
 /// was compacted before (`is_compacted`) is already dense; a quarter each time would shrink it to nothing.
 pub fn default_tokens(tokens_before: u64, is_compacted: bool) -> u64 {
@@ -127,7 +130,7 @@ pub fn render_below(
         choices: Some(choices),
     };
     let rendered = briefing::render(&inputs.state.briefing, &host, max_tokens);
-    Rendered { pins_incomplete: pinned.incomplete, ..rendered }
+    Rendered { pins_incomplete: pinned.incomplete, pins: pinned.shown, ..rendered }
 }
 
 /// A section of a view and its cost.

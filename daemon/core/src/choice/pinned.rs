@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::Choice;
 use crate::context::tokenizer::Tokenizer;
+use crate::redact::MARKER;
 use crate::rollout::{Item, codex};
 use crate::{quote, text, tokens};
 
@@ -21,15 +22,36 @@ pub struct PinnedText {
     pub text: String,
     /// Pins that are not shown in full. The text reports them if there is room for a line.
     pub incomplete: usize,
+    /// The pins of items that are shown.
+    pub shown: Vec<ShownPin>,
+}
+
+/// A pin of items, as a view shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShownPin {
+    /// First and last line of the items.
+    pub first: u64,
+    pub last: u64,
+    /// Whether the view has all of their text.
+    pub is_whole: bool,
+}
+
+impl ShownPin {
+    fn of(pin: &Choice, is_shown_whole: bool) -> Option<Self> {
+        let items = pin.items.as_ref()?;
+        let is_whole = is_shown_whole && !pin.is_cut() && !pin.text.contains(MARKER);
+        Some(Self { first: items.first, last: items.last, is_whole })
+    }
 }
 
 /// Renders pins in the order they were made within `max_tokens`.
 pub fn pinned(pins: &[Choice], max_tokens: u64) -> PinnedText {
     let whole = section(pins.iter().map(quoted), 0);
     if pins.is_empty() || cost(&whole) <= max_tokens {
-        return PinnedText { text: whole, incomplete: 0 };
+        let shown = pins.iter().filter_map(|pin| ShownPin::of(pin, true)).collect();
+        return PinnedText { text: whole, incomplete: 0, shown };
     }
-    let mut shown: Vec<String> = Vec::new();
+    let (mut shown, mut shown_pins): (Vec<String>, Vec<ShownPin>) = (Vec::new(), Vec::new());
     let mut incomplete = 0;
     for pin in pins {
         let used = cost(&section(shown.iter().cloned(), pins.len()));
@@ -37,6 +59,7 @@ pub fn pinned(pins: &[Choice], max_tokens: u64) -> PinnedText {
         let words = quoted(pin);
         if cost(&words) <= left {
             shown.push(words);
+            shown_pins.extend(ShownPin::of(pin, true));
             continue;
         }
         incomplete += 1;
@@ -44,12 +67,17 @@ pub fn pinned(pins: &[Choice], max_tokens: u64) -> PinnedText {
         if left >= NOTE_TOKENS + PART_TOKENS {
             let text = text::cut_middle(&pin.text, tokens::bytes_of(left - NOTE_TOKENS) / 2);
             let part = quoted(&Choice { text: text.into_owned(), ..pin.clone() });
-            shown.extend((cost(&part) <= left).then_some(part));
+            if cost(&part) <= left {
+                shown.push(part);
+                shown_pins.extend(ShownPin::of(pin, false));
+            }
         }
     }
     let text = section(shown.into_iter(), incomplete);
-    let text = if cost(&text) <= max_tokens { text } else { String::new() };
-    PinnedText { text, incomplete }
+    if cost(&text) > max_tokens {
+        return PinnedText { incomplete, ..PinnedText::default() };
+    }
+    PinnedText { text, incomplete, shown: shown_pins }
 }
 
 /// Tokens of a text in a view: the higher of the estimate that agents budget with and a real tokenizer's count.

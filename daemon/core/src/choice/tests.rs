@@ -88,6 +88,16 @@ fn only_dropped_lines_are_removed() {
 }
 
 #[test]
+fn a_text_and_its_own_handle_are_one_choice() {
+    let typed = text(ChoiceAction::Drop, "the secret plan");
+    let of = |first| items(ChoiceAction::Drop, "the secret plan", first);
+    assert!(typed.is_same(&of(3)) && of(3).is_same(&typed) && of(3).is_same(&of(3)));
+    assert!(!of(3).is_same(&of(4)), "two items may say the same");
+    assert!(!typed.is_same(&text(ChoiceAction::Pin, "the secret plan")));
+    assert!(!typed.is_same(&text(ChoiceAction::Drop, "another plan")));
+}
+
+#[test]
 fn pins_are_shown_in_full_or_reported_as_incomplete() {
     let pins: Vec<Choice> = (0..6)
         .map(|n| text(ChoiceAction::Pin, &format!("Rule {n}: {}", "keep it. ".repeat(20))))
@@ -95,7 +105,7 @@ fn pins_are_shown_in_full_or_reported_as_incomplete() {
     let whole = pinned(&pins, u64::MAX);
     assert_eq!(whole.incomplete, 0);
     for room in 0..cost(&whole.text) {
-        let PinnedText { text, incomplete } = pinned(&pins, room);
+        let PinnedText { text, incomplete, .. } = pinned(&pins, room);
         assert!(cost(&text) <= room, "{room}");
         assert!(incomplete > 0, "{room}");
         let is_reported = text.contains("not fit");

@@ -147,6 +147,11 @@ impl Window {
         let used = used.saturating_sub(BASELINE_TOKENS).min(room);
         percent_of(room - used, room)
     }
+
+    /// Percent used, on the same base: both add up to 100.
+    pub fn percent_used(&self, used: u64) -> u64 {
+        100 - self.percent_left(used)
+    }
 }
 
 /// `part` as percent of `whole`, rounded to the nearest.
@@ -433,6 +438,9 @@ mod tests {
         assert_eq!(window.percent_left(12_000), 100);
         assert_eq!(window.percent_left(135_200), 50);
         assert_eq!(window.percent_left(500_000), 0);
+        for used in (0..300_000).step_by(777) {
+            assert_eq!(window.percent_left(used) + window.percent_used(used), 100, "{used}");
+        }
         assert_eq!(
             of(WindowSources { asked: Some(10_000), ..WindowSources::default() }).percent_left(1),
             0

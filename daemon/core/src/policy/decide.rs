@@ -13,12 +13,18 @@ use super::semantic::Reader;
 use super::settings::Policy;
 use super::{Point, Tier};
 use crate::compaction::growth;
+use crate::context::usage::setting;
 use crate::context::window::Window;
 use crate::signal::Boundary;
+use crate::text::grouped;
+use crate::thread::Source;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Situation {
     pub thread_id: String,
+    /// `None` in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     pub seq: u64,
     /// Number of the turn, from 1.
     pub turn: u64,
@@ -110,8 +116,16 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     let boundaries = signs(policy, situation, &mut reasons);
     let percent = situation.percent_remaining.filter(|_| situation.window > 0);
     reasons.add("window", percent.is_some(), || match percent {
-        None => "the model's context window is unknown: set sources.NAME.context_window".to_owned(),
-        Some(_) => format!("{} of {} tokens used", situation.used, situation.window),
+        None => {
+            let setting = situation.source.map(|source| format!(": set {}", setting(source)));
+            format!("the model's context window is unknown{}", setting.unwrap_or_default())
+        }
+        Some(left) => format!(
+            "{} tokens used: {} % of the usable part of {}",
+            grouped(situation.used),
+            100 - left.min(100),
+            grouped(situation.window)
+        ),
     });
     let tier = percent.and_then(|percent| policy.tier(percent));
     reasons.add("tier", tier.is_some(), || match (tier, percent) {
@@ -241,7 +255,9 @@ fn check_growth(situation: &Situation, is_emergency: bool, reasons: &mut Reasons
     };
     let grown = situation.used.saturating_sub(baseline.used);
     let needed = growth_needed(situation, is_emergency);
-    reasons.add("growth", grown >= needed, || format!("grew by {grown} tokens, needs {needed}"));
+    reasons.add("growth", grown >= needed, || {
+        format!("grew by {} tokens, needs {}", grouped(grown), grouped(needed))
+    });
 }
 
 /// Tokens by which a thread must grow beyond its baseline.

@@ -110,6 +110,7 @@ pub fn situation(
     let signals = fold.signals();
     Situation {
         thread_id: thread_id.to_owned(),
+        source: Some(fold.head().source),
         seq: fold.next_seq().saturating_sub(1),
         turn: signals.turn(),
         at_ms: at.0,

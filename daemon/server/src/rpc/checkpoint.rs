@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use longhaul_core::checkpoint::view::TOKENS_MIN;
 use longhaul_core::choice;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::limits::PINNED_TOKENS;
@@ -98,6 +99,9 @@ async fn get(
 }
 
 async fn view(checkpoints: Arc<Checkpoints>, params: ViewParams) -> Result<ViewResult, Failure> {
+    if params.max_tokens.is_some_and(|most| most < TOKENS_MIN) {
+        return Err(Failure::invalid("max_tokens", &format!("at least {TOKENS_MIN}")));
+    }
     let focus = params.focus.as_deref().map(convert::focus).transpose()?.unwrap_or_default();
     let query = ViewQuery {
         thread_id: &params.thread_id,

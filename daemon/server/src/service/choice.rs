@@ -64,7 +64,7 @@ impl PersonChoices {
         for _ in 0..ATTEMPTS {
             let snapshot = self.snapshots.of(thread_id, None).await?;
             let mut known = snapshot.choices.iter();
-            if let Some(stored) = known.find(|stored| stored.choice == choice) {
+            if let Some(stored) = known.find(|stored| stored.choice.is_same(&choice)) {
                 self.updates.sync().await?;
                 return Ok(ChoiceOutcome { stored: stored.clone(), already_active: true });
             }

@@ -125,7 +125,8 @@ impl Contexts {
             fixed: breakdown.get(ContextKind::InitialContext)
                 + fold.as_ref().map_or(0, |fold| fold.meter().overhead()),
         };
-        let remarks = usage::remarks(&sizes, &window);
+        let source = fold.as_ref().map(|fold| fold.head().source);
+        let remarks = usage::remarks(&sizes, &window, source);
         let priced = snapshot.as_ref().filter(|_| query.resume && query.as_of.is_none());
         let resume = priced.and_then(|snapshot| self.prices.of(snapshot));
         Ok(Usage {

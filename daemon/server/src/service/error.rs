@@ -4,6 +4,7 @@ use longhaul_core::choice::ChoiceRefusal;
 use longhaul_core::compaction::handle::HandleParseError;
 use longhaul_core::model::Fault;
 use longhaul_core::search::query::QueryError;
+use longhaul_core::text::grouped;
 use longhaul_store::StoreError;
 
 use crate::ingest::{FoldLoadError, SyncError};
@@ -92,7 +93,11 @@ pub enum ServiceError {
     #[error("compaction {0:?} cannot be undone: a later one of its thread is installed")]
     Superseded(String),
     /// The thread has hardly grown since its last compaction.
-    #[error("the thread grew by {grown} tokens since its last compaction: {needed} are needed")]
+    #[error(
+        "the thread grew by {} tokens since its last compaction: {} are needed",
+        grouped(*grown),
+        grouped(*needed)
+    )]
     NotWorthwhile {
         grown: u64,
         /// Tokens that are needed.

@@ -5,7 +5,7 @@ use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams, Overvie
 
 use crate::failure::Failure;
 use crate::session::{Page, Session};
-use crate::style::{Style, bytes, count, counted};
+use crate::style::{Style, bytes, count, counted, percent};
 
 /// Show the archive's contents, size and limits
 ///
@@ -121,7 +121,7 @@ const TEXT_BYTES_MIN: u64 = 1 << 20;
 pub(in crate::commands) fn share(status: &OverviewResult) -> String {
     match status.text_bytes {
         0..TEXT_BYTES_MIN => String::new(),
-        text => format!(" ({} %)", u128::from(status.bytes) * 100 / u128::from(text)),
+        text => format!(" ({})", percent(status.bytes, text)),
     }
 }
 

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use longhaul_protocol::checkpoint::{CheckpointGet, CheckpointGetParams, CheckpointV1};
+use serde::Serialize;
 
 use crate::failure::{CONFIG, Failure};
 use crate::progress::while_waiting;
 use crate::select;
-use crate::session::Session;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes};
 
 /// Write the checkpoint of a thread as checkpoint_v1.json
 ///
@@ -22,7 +24,7 @@ Examples:
 pub(crate) struct ExportArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// Write to this file instead of standard output
+    /// Write to this file instead of standard output, in place of one that is there
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -39,9 +41,25 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
         false => serde_json::to_string_pretty(&checkpoint)?,
     } + "\n";
     let Some(path) = args.output else { return session.print_json(&text) };
-    std::fs::write(&path, text).map_err(|error| {
+    let replaced = path.exists();
+    std::fs::write(&path, &text).map_err(|error| {
         Failure::new(CONFIG, format!("cannot write {}: {error}", path.display()))
     })?;
-    session.note(&format!("written to {}", path.display()));
-    Ok(())
+    session.print(&WrittenPage { path, bytes: text.len() as u64, replaced })
+}
+
+/// What was written, and whether there was a file.
+#[derive(Serialize)]
+struct WrittenPage {
+    path: PathBuf,
+    bytes: u64,
+    replaced: bool,
+}
+
+impl Page for WrittenPage {
+    fn text(&self, style: &Style) -> String {
+        let path = style.path(&self.path.display().to_string());
+        let instead = if self.replaced { ", in place of the file that was there" } else { "" };
+        format!("{} written to {path}{instead}\n", bytes(self.bytes))
+    }
 }

@@ -23,7 +23,7 @@ Examples:
 pub(crate) struct CheckpointShowArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// Maximum tokens of the text
+    /// Maximum tokens of the text, at least 256
     #[arg(long, value_name = "N", value_parser = select::one_or_more, conflicts_with = "state")]
     max_tokens: Option<u64>,
     /// Show it as it was after this seq

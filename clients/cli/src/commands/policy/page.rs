@@ -122,7 +122,8 @@ fn ahead(forecast: &Forecast) -> String {
         parts.push(format!("full {}", in_turns(turns)));
     }
     if let (Some(boundary), Some(turns)) = (&forecast.next_boundary, forecast.turns_to_boundary) {
-        parts.push(format!("next {} {}", boundary.replace('_', " "), in_turns(turns)));
+        let when = if turns == 0 { "in this turn".to_owned() } else { in_turns(turns) };
+        parts.push(format!("next {} {when}", boundary.replace('_', " ")));
     }
     if parts.is_empty() { "no forecast yet".to_owned() } else { parts.join(", ") }
 }

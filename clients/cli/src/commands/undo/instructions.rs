@@ -10,6 +10,9 @@ pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> Stri
     if let Some(seq) = undone.restored_seq {
         return format!("the thread uses it again since #{seq}\n");
     }
+    if was_only_shown(undone) {
+        return "this compaction was only shown: nothing changed in the thread\n".to_owned();
+    }
     let (UndoReach::NotAgent, Some(thread_id), Some(seq)) =
         (undone.reach, &undone.thread_id, undone.seq)
     else {
@@ -42,4 +45,9 @@ pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> Stri
         "{is}{by_plugin}\nTo continue from before the compaction, in a new thread with a larger view:\n  \
          longhaul continue {thread_id} --as-of {seq} --max-tokens 16000\n"
     )
+}
+
+/// Whether it was a compaction of a thread of ours that was not installed.
+pub(super) fn was_only_shown(undone: &UndoResult) -> bool {
+    undone.reach == UndoReach::Caller && undone.thread_id.is_some()
 }

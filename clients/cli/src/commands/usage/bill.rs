@@ -23,7 +23,7 @@ pub(super) fn render(bill: &BillResult, style: &Style) -> String {
         text += &style.dim(&format!("the agent's own compactions: {}\n", taken(&bill.agent)));
     }
     if let Some(resume) = bill.resume.as_ref().filter(|resume| resume.is_cold) {
-        text += &style.warn(&cold(resume));
+        text += &style.warn(&style.wrap(&cold(resume), 0));
     }
     text
 }
@@ -101,7 +101,7 @@ pub(crate) fn at_resume(resume: &ResumePrice, thread_id: &str) -> Option<String>
 /// Both prices of a thread whose cache is cold.
 pub(crate) fn cold(resume: &ResumePrice) -> String {
     format!(
-        "cold cache: {} since the last request, its provider keeps {}; resuming\nsends {} tokens uncached{}, \
+        "cold cache: {} since the last request, its provider keeps {}; resuming sends {} tokens uncached{}, \
          longhaul continue about {}{}\n",
         duration(resume.idle_ms),
         duration(resume.cache_lifetime_ms),

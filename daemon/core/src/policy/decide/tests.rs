@@ -17,6 +17,7 @@ fn at(percent: u64, boundaries: &[Boundary]) -> Situation {
         compactions_in_hour: 0,
         repository: None,
         read_by_model: None,
+        source: None,
     }
 }
 

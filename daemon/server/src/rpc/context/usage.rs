@@ -1,13 +1,13 @@
 //! The answer of `context/usage`.
 
-use longhaul_core::context::window::{Origin, percent_of};
+use longhaul_core::context::usage::parts;
+use longhaul_core::context::window::Origin;
 use longhaul_core::fold::Fold;
 use longhaul_protocol::context::{
     Timeline, TimelineCompaction, TimelinePoint, UsageResult, UsageTokens, Window,
 };
 use longhaul_protocol::warning::Warning;
 
-use super::by_kind;
 use crate::service::context::Usage;
 
 pub(super) fn result(answer: Usage) -> UsageResult {
@@ -15,6 +15,8 @@ pub(super) fn result(answer: Usage) -> UsageResult {
     let fold = answer.fold.as_deref();
     let report = fold.and_then(|fold| fold.meter().report());
     let estimated = answer.breakdown.total();
+    let overhead = fold.map_or(0, |fold| fold.meter().overhead());
+    let parts = parts(&answer.breakdown, overhead, answer.used);
     let since = report.map_or(estimated, |report| estimated.saturating_sub(report.estimated));
     UsageResult {
         thread_id: answer.thread_id,
@@ -28,10 +30,10 @@ pub(super) fn result(answer: Usage) -> UsageResult {
             bytes_since_report: longhaul_core::tokens::bytes_of(since) as u64,
             reported: report.map(|report| report.tokens),
             reported_seq: report.map(|report| report.seq),
-            overhead: fold.map_or(0, |fold| fold.meter().overhead()),
+            overhead,
             incoming: answer.incoming,
         },
-        by_kind: by_kind(&answer.breakdown),
+        by_kind: parts.into_iter().map(|(kind, tokens)| (kind.to_owned(), tokens)).collect(),
         window: Window {
             tokens: window.tokens,
             source: window.origin.into_str().to_owned(),
@@ -39,7 +41,7 @@ pub(super) fn result(answer: Usage) -> UsageResult {
             trigger: window.trigger.filter(|_| window.trigger_origin > Origin::Observed),
             trigger_source: window.trigger_origin.into_str().to_owned(),
             is_known: window.is_known(),
-            percent_used: window.is_known().then(|| percent_of(answer.used, window.tokens)),
+            percent_used: window.is_known().then(|| window.percent_used(answer.used)),
             percent_remaining: window.is_known().then(|| window.percent_left(answer.used)),
         },
         timeline: fold.map(timeline),
@@ -50,7 +52,7 @@ pub(super) fn result(answer: Usage) -> UsageResult {
             .map(|remark| Warning {
                 kind: remark.kind.to_owned(),
                 message: remark.message,
-                hint: Some(remark.hint.to_owned()),
+                hint: Some(remark.hint.into_owned()),
             })
             .collect(),
     }

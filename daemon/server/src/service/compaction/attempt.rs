@@ -7,11 +7,13 @@ mod summary;
 
 use std::time::Duration;
 
+use longhaul_core::checkpoint::view;
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::UnseenItems;
 use longhaul_core::compaction::replacement_check;
 use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Answer, Ask, Endpoint, Fault, FaultKind};
+use longhaul_core::text::grouped;
 use longhaul_core::tokens;
 use serde_json::value::RawValue;
 
@@ -117,9 +119,22 @@ impl Attempt<'_> {
         }
     }
 
-    /// Tokens for messages besides the model's text: half of the space that may be filled.
-    fn messages_room(&self) -> u64 {
-        replacement_check::ceiling(self.input.window) / 2
+    /// Tokens for the text that the model's answer is in.
+    fn text_room(&self) -> u64 {
+        let room = self.input.view_tokens(self.request);
+        match self.request.replacement_tokens_max() {
+            Some(_) => room.saturating_sub(self.input.kept_tokens()).max(view::TOKENS_MIN),
+            None => room,
+        }
+    }
+
+    /// Tokens for messages besides a text of `text_tokens`: half of the space that may be filled, and within the caller's
+    /// limit, but the last request always.
+    fn messages_room(&self, text_tokens: u64) -> u64 {
+        let room = replacement_check::ceiling(self.input.window) / 2;
+        let limit = self.request.replacement_tokens_max();
+        let left = limit.map(|most| most.saturating_sub(text_tokens).max(self.input.kept_tokens()));
+        left.map_or(room, |left| left.min(room))
     }
 }
 
@@ -133,7 +148,8 @@ fn unseen_notice(unseen: &UnseenItems, items: usize) -> Notice {
     let left_out = match left_out {
         0 => String::new(),
         left_out => format!(
-            " {left_out} of {items} items ({tokens} tokens), the first #{first} and the last #{last}, were left out."
+            " {left_out} of {items} items ({} tokens), the first #{first} and the last #{last}, were left out.",
+            grouped(*tokens)
         ),
     };
     let message = format!(

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use longhaul_core::compaction::receipt::{Receipt, Span};
+use longhaul_core::compaction::receipt::Receipt;
 use longhaul_core::compaction::replacement_check::{Flaw, Sizes};
 use longhaul_core::model::budget::Spending;
+use longhaul_core::text::grouped;
 
 use super::input::Input;
 use super::ladder::{Ladder, LadderOutcome};
@@ -50,11 +51,13 @@ impl Compactor {
     pub async fn preview(&self, mut request: Request) -> Result<Preview, ServiceError> {
         let (input, cause) = self.preparation.prepare("", &mut request, false).await?;
         let mut outlook = self.ladder.outlook(&request, &input);
+        let over = outlook.replacement.limit_notice(&request, &input);
+        outlook.replacement.notices.extend(over);
         if let Some(cause) = &cause {
             cause.add_packet(&mut outlook.replacement);
         }
         let rows = self.spans.rows(&input).await?;
-        Ok(preview::of(&request, input, outlook, rows))
+        Ok(preview::of(input, outlook, rows))
     }
 
     /// Whether a model is configured.
@@ -91,13 +94,12 @@ impl Compactor {
         progress.started(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
         let LadderOutcome { mut replacement, rungs, spent, problems } =
             self.ladder.run(&request, (&input, erasures), progress).await?;
+        replacement.notices.extend(replacement.limit_notice(&request, &input));
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }
-        let alone = replacement.dispositions.keys().copied();
-        let alone = alone.chain(replacement.unseen.iter().map(|unseen| unseen.first));
-        let spans = self.spans.of(&input, alone).await?;
-        let mut compaction = assemble(id, &request, input, replacement, spans);
+        let receipt = Receipt::of(self.spans.of(&input, &replacement).await?, replacement.unseen);
+        let mut compaction = assemble(id, &request, input, replacement, receipt);
         compaction.warnings.extend(problems);
         compaction.created_at_ms = self.clock.now_ms();
         compaction.duration_ms = whole_ms(self.clock.elapsed().saturating_sub(started));
@@ -122,9 +124,11 @@ fn whole_ms(duration: Duration) -> u64 {
 /// Warns of a flaw in a replacement that is used anyway.
 fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
     let Sizes { before, after, window } = sizes;
+    let (before, after) = (grouped(*before), grouped(*after));
     let words = match flaw {
         Flaw::OverCeiling => format!(
-            "{after} tokens are more than half of a window of {window}: the request itself is that large"
+            "{after} tokens are more than half of a window of {}: the request itself is that large",
+            grouped(*window)
         ),
         Flaw::TooLarge => format!(
             "{before} tokens became {after}: the history is too small to gain from compacting"
@@ -136,13 +140,13 @@ fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
     Notice::new(flaw.into_str(), words)
 }
 
-/// Assembles the compaction: sizes, receipt and warnings.
+/// Assembles the compaction: sizes and warnings.
 fn assemble(
     id: String,
     request: &Request,
     input: Input,
     replacement: Replacement,
-    spans: Vec<Span>,
+    receipt: Receipt,
 ) -> Compaction {
     let (sizes, checked) = (input.sizes(&replacement.history), replacement.check(&input));
     let Input { of, thread_id, fold, mut warnings, redacted, seq, .. } = input;
@@ -155,10 +159,6 @@ fn assemble(
         ));
     }
     warnings.extend(replacement.notices);
-    let receipt = Receipt::of(spans, replacement.unseen, |span| {
-        let disposition = replacement.dispositions.get(&span.first).copied();
-        disposition.filter(|_| span.items == 1)
-    });
     Compaction {
         id,
         of,

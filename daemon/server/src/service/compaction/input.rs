@@ -25,9 +25,6 @@ const HISTORY_BYTES_MAX: u64 = 64 << 20;
 /// Tokens around a view: the guide, prefixes, the frames of items.
 const AROUND_TOKENS: u64 = 600;
 
-/// Minimum tokens of a view, however small the window.
-const VIEW_TOKENS_MIN: u64 = 256;
-
 pub(super) struct Input {
     pub of: String,
     pub thread_id: Option<String>,
@@ -86,12 +83,15 @@ impl Input {
         let tokens = self.fold.visible().tokens();
         let default = || view::default_tokens(tokens, is_compacted) + pinned();
         let wanted = request.max_tokens.unwrap_or_else(default);
-        let kept = self.kept.iter().chain(self.model_switch.iter().map(|(_, switch)| switch));
-        let kept: u64 = kept.map(|kept| assemble::estimate([&kept.item])).sum();
-        let beside = kept + assemble::estimate(&request.initial_context) + AROUND_TOKENS;
-        wanted.min(
-            replacement_check::ceiling(self.window).saturating_sub(beside).max(VIEW_TOKENS_MIN),
-        )
+        let beside = assemble::estimate(&request.initial_context) + AROUND_TOKENS;
+        let ceiling = replacement_check::ceiling(self.window);
+        wanted.min(ceiling.saturating_sub(self.kept_tokens() + beside)).max(view::TOKENS_MIN)
+    }
+
+    /// Tokens of the request, and of what else is kept with it.
+    pub(super) fn kept_tokens(&self) -> u64 {
+        let switch = self.model_switch.iter().map(|(_, switch)| switch);
+        self.kept.iter().chain(switch).map(|kept| assemble::estimate([&kept.item])).sum()
     }
 
     /// Sizes before and after replacing the history.

@@ -83,18 +83,22 @@ impl Packets {
             format!("{HEADING}\n{}\n\n", text::prefix(&text::cut_middle(packet.trim(), room), room))
         });
         if let (Some(section), Some(most)) = (&section, &mut request.max_tokens) {
-            *most = most.saturating_sub(tokens::of_text(section));
+            *most = most.saturating_sub(assemble::estimate([&item_of(section)]));
         }
         let decision_id = self.policies.decision_of_turn(thread_id, trigger.turn).await;
         Some(PolicyCause { trigger, decision_id: decision_id.unwrap_or_default(), section })
     }
 }
 
+fn item_of(section: &str) -> Value {
+    assemble::message("user", section.trim_end())
+}
+
 impl PolicyCause {
     /// Puts the packet before the view, in the text and in the replacement.
     pub(super) fn add_packet(&self, replacement: &mut Replacement) {
         let Some(section) = &self.section else { return };
-        let item = assemble::message("user", section.trim_end());
+        let item = item_of(section);
         let is_view = |item: &Value| {
             item["content"][0]["text"].as_str().is_some_and(|text| text.contains(&replacement.view))
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_core::checkpoint::view::{self, Rendered, ViewLine, ViewPart};
+use longhaul_core::checkpoint::view::{self, ViewLine, ViewPart};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Disposition, Span};
 use longhaul_core::item::{ItemKind, ItemRow};
@@ -12,7 +12,6 @@ use longhaul_protocol::compaction::Question;
 use super::input::Input;
 use super::ladder::Outlook;
 use super::record::Notice;
-use super::request::Request;
 
 /// Maximum dropped items listed individually, newest first.
 pub const LISTED_MAX: usize = 256;
@@ -42,16 +41,13 @@ pub struct Preview {
 }
 
 /// Builds a preview; `rows` are all items of the history.
-pub(super) fn of(request: &Request, input: Input, outlook: Outlook, rows: Vec<ItemRow>) -> Preview {
+pub(super) fn of(input: Input, outlook: Outlook, rows: Vec<ItemRow>) -> Preview {
     let Outlook { strategy, question, replacement, problems } = outlook;
     let sizes = input.sizes(&replacement.history);
-    let max_tokens = input.view_tokens(request);
-    // Rendered again for its lines: the same input gives the same text.
-    let Rendered { lines, .. } = input.view(max_tokens);
     let mut by_kind: BTreeMap<ItemKind, (u64, u64)> = BTreeMap::new();
     let (mut kept, mut shortened, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows.into_iter().rev() {
-        match replacement.dispositions.get(&row.seq) {
+        match replacement.disposition(&row) {
             Some(Disposition::Kept) => kept.push(row),
             Some(Disposition::Shortened) => shortened.push(row),
             None => {
@@ -70,10 +66,10 @@ pub(super) fn of(request: &Request, input: Input, outlook: Outlook, rows: Vec<It
         seq: input.seq,
         strategy,
         question,
-        max_tokens,
+        max_tokens: replacement.view_tokens,
         parts: view::parts(&replacement.view),
         view: replacement.view,
-        lines,
+        lines: replacement.lines,
         tokens: (sizes.before, sizes.after),
         kept,
         shortened,

@@ -113,6 +113,12 @@ impl Reason {
 }
 
 impl Request {
+    /// Maximum tokens of the replacement, as far as the caller limits it. An agent that answers its own compaction takes
+    /// the view alone, so it limits that.
+    pub(super) fn replacement_tokens_max(&self) -> Option<u64> {
+        self.max_tokens.filter(|_| self.agent_step != Some(AgentStep::Answered))
+    }
+
     /// The thread whose history the result replaces.
     pub fn installs_in(&self) -> Option<&str> {
         match &self.subject {

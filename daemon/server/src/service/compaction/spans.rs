@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use longhaul_core::compaction::receipt::Span;
+use longhaul_core::compaction::receipt::{Disposition, Span};
 use longhaul_core::fold::{Fold, Place, Source};
 use longhaul_core::item::ItemRow;
 use longhaul_store::{FileId, PageHead, PageTable};
 use serde_json::Value;
 
 use super::input::{Input, ItemSource};
+use super::replacement::Replacement;
 use crate::service::error::ServiceError;
 use crate::service::item_index::{ItemIndex, Stretch};
 
@@ -22,20 +23,20 @@ pub struct Spans {
 
 impl Spans {
     /// Every item of the history up to the input's end, including those in transcripts it continues by reference,
-    /// in order: individually in the newest pages and in pages that hold a line of `alone` or a cut; the others by
-    /// page.
+    /// in order, and what happened to it: individually in the newest pages and in pages of which `replacement` has an item, or
+    /// that hold a cut; the others by page.
     pub(super) async fn of(
         &self,
         input: &Input,
-        alone: impl Iterator<Item = u64>,
-    ) -> Result<Vec<Span>, ServiceError> {
+        replacement: &Replacement,
+    ) -> Result<Vec<SpanFate>, ServiceError> {
         let file = match &input.items {
             ItemSource::Given { items, first_seq, .. } => {
-                return Ok(given_spans(items, *first_seq));
+                return Ok(given_spans(items, *first_seq, replacement));
             }
             ItemSource::Transcript(file) => file,
         };
-        let alone: BTreeSet<u64> = alone.chain(input.request_seq).collect();
+        let alone: BTreeSet<u64> = replacement.lines_alone().chain(input.request_seq).collect();
         let mut pages = Vec::new();
         for Stretch { file, end } in self.index.stretches(file, input.fold.next_seq()).await? {
             let place = (file.file_id, file.cursor.generation);
@@ -49,12 +50,15 @@ impl Spans {
         for page @ (_, end, head) in coarse {
             let is_named = alone.range(head.first_seq..=head.last_seq).next().is_some();
             match is_named || head.last_seq >= *end {
-                true => spans.extend(self.fine_spans(std::slice::from_ref(page)).await?),
-                false => spans.push(span_of(head)),
+                true => {
+                    let page = std::slice::from_ref(page);
+                    spans.extend(self.fine_spans(page, replacement).await?);
+                }
+                false => spans.push((span_of(head), None)),
             }
         }
         for pages in fine.chunk_by(|one, next| one.0 == next.0) {
-            spans.extend(self.fine_spans(pages).await?);
+            spans.extend(self.fine_spans(pages, replacement).await?);
         }
         Ok(spans)
     }
@@ -68,13 +72,21 @@ impl Spans {
     }
 
     /// The items of consecutive pages in one file, in one query.
-    async fn fine_spans(&self, pages: &[Page]) -> Result<Vec<Span>, ServiceError> {
+    async fn fine_spans(
+        &self,
+        pages: &[Page],
+        replacement: &Replacement,
+    ) -> Result<Vec<SpanFate>, ServiceError> {
         let [((file_id, generation), end, first), ..] = pages else { return Ok(Vec::new()) };
         let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
         let rows = self.pages.rows_from(*file_id, *generation, first.first_seq, count).await?;
-        Ok(rows.iter().filter(|row| row.seq < *end).map(Span::from).collect())
+        let rows = rows.iter().filter(|row| row.seq < *end);
+        Ok(rows.map(|row| (Span::from(row), replacement.disposition(row))).collect())
     }
 }
+
+/// Items, and what happened to them; `None` if they were dropped.
+pub(super) type SpanFate = (Span, Option<Disposition>);
 
 /// A page: its file and generation, the line before which its history ends, and its head.
 type Page = ((FileId, u64), u64, PageHead);
@@ -104,10 +116,10 @@ pub(super) fn placed(
     })
 }
 
-fn given_spans(items: &[Value], first_seq: u64) -> Vec<Span> {
+fn given_spans(items: &[Value], first_seq: u64, replacement: &Replacement) -> Vec<SpanFate> {
     let lines: Vec<String> = items.iter().map(Value::to_string).collect();
     let mut fold = Fold::new(Source::Longhaul);
     let rows = placed(&lines, first_seq);
     let rows = rows.filter_map(|(place, line, _)| fold.line(place, line.as_bytes()));
-    rows.map(|row: ItemRow| Span::from(&row)).collect()
+    rows.map(|row: ItemRow| (Span::from(&row), replacement.disposition(&row))).collect()
 }

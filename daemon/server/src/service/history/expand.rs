@@ -14,6 +14,9 @@ use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::preimage;
 use crate::transcript::{Fallback, LineError, LineReader};
 
+/// Generation of a transcript that was never rewritten.
+const FIRST_GENERATION: u64 = 1;
+
 /// Items from a transcript.
 #[derive(Debug)]
 pub struct ItemsOfHandle {
@@ -148,8 +151,11 @@ impl HandleReader {
             std::iter::once(&current).chain(others.iter().filter(|f| f.path != current.path))
         {
             let pieces = self.index.lineage_rows(file, handle.first, handle.last).await?;
-            match pieces.first().and_then(|part| part.rows.first()) {
+            let Some(part) = pieces.first() else { continue };
+            match part.rows.first() {
                 Some(first) if handle.fits(first.digest) => return Ok(pieces),
+                // Never rewritten: the handle is of no item.
+                Some(_) if part.generation == Some(FIRST_GENERATION) => {}
                 Some(_) => changed = changed.or(Some(file.path.clone())),
                 None => {}
             }

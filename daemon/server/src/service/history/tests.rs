@@ -44,7 +44,7 @@ async fn a_handle_whose_digest_differs_returns_nothing() {
     fixture.services.archive.archive().opened().await;
     let changed = Handle::new(&handle.of, (handle.first, handle.last), Digest128::default());
     let refused = handles.expand(&changed, None, u64::MAX).await;
-    assert!(matches!(refused, Err(ServiceError::SourceChanged { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(ServiceError::HandleNotFound(_))), "{refused:?}");
     let nobody = Handle { of: "nobody".to_owned(), ..handle };
     let refused = handles.expand(&nobody, None, u64::MAX).await;
     assert!(matches!(refused, Err(ServiceError::ThreadNotFound(_))), "{refused:?}");

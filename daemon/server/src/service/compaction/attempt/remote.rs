@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use longhaul_core::checkpoint::view::Rendered;
 use longhaul_core::compaction::classify::{
     Class, ClassifiedItem, brings_model_switch, classify, model_switch_alone,
 };
 use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::quoted::QuotedItems;
 use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::remote::{self, TrimmedHistory};
 use longhaul_core::compaction::{Phase, assemble};
@@ -27,7 +29,8 @@ impl Attempt<'_> {
     ) -> Result<Replacement, RungFailure> {
         let items_read = classify(items);
         let sent = remote::trimmed(&items_read, self.choice.context_window / 100 * 95);
-        let room = remote::MESSAGES_TOKENS_MAX.min(self.messages_room());
+        let view_tokens = self.text_room();
+        let room = remote::MESSAGES_TOKENS_MAX.min(self.messages_room(view_tokens));
         let endpoint = match form {
             Remote::No => return Err(RungFailure::named("not_configured")),
             Remote::Streamed => Endpoint::StreamedCompact,
@@ -47,14 +50,15 @@ impl Attempt<'_> {
             }
         };
         let dispositions = dispositions(&accepted, &items_read, &sent, seqs);
-        let rendered = self.input.view(self.input.view_tokens(self.request));
+        let rendered = self.input.view(view_tokens);
         let mut notices: Vec<Notice> = pins_notice(rendered.pins_incomplete).into_iter().collect();
         if self.input.choices().drops().next().is_some() {
             let message = "dropped texts are in no view of ours; what the provider made of the history is not \
                            readable, and may hold them";
             notices.push(Notice::new("drops_unchecked", message));
         }
-        let view = rendered.text;
+        let quoted = QuotedItems::of(&rendered);
+        let Rendered { text: view, lines, .. } = rendered;
         let beside = format!("{}\n\n{view}", self.texts.guide());
         let view_item = assemble::message("user", &beside);
         let context = self.context(&items_read);
@@ -70,6 +74,9 @@ impl Attempt<'_> {
             strategy: Strategy::Remote,
             history,
             view,
+            view_tokens,
+            lines,
+            quoted,
             dispositions,
             redacted: sent.redacted,
             texts: self.texts.used(texts_of(Strategy::Remote)),

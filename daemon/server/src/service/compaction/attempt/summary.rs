@@ -4,6 +4,7 @@ use longhaul_core::checkpoint::view::Rendered;
 use longhaul_core::choice;
 use longhaul_core::compaction::classify::{Class, ClassifiedItem, classify};
 use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::quoted::QuotedItems;
 use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::summary::{
     self, FittedInput, InputSearch, Layout, Split, USER_TOKENS_MAX,
@@ -87,15 +88,17 @@ impl Attempt<'_> {
         if shown.trim().is_empty() {
             return Err(RungFailure::named("blank_summary"));
         }
-        let Rendered { text: view, pins_incomplete, .. } =
-            self.text(&longhaul_core::quote::block(&shown));
+        let view_tokens = self.text_room();
+        let rendered = self.text(&longhaul_core::quote::block(&shown), view_tokens);
+        let quoted = QuotedItems::of(&rendered);
+        let Rendered { text: view, lines, pins_incomplete, .. } = rendered;
         notices.extend(pins_notice(pins_incomplete));
         let layout = Layout {
             split: &split,
             summary: &view,
             initial_context: &self.request.initial_context,
             phase: self.request.phase,
-            user_tokens: USER_TOKENS_MAX.min(self.messages_room()),
+            user_tokens: USER_TOKENS_MAX.min(self.messages_room(tokens::of_text(&view))),
         };
         let replaced = summary::replacement(layout);
         let disposition = |disposition: Disposition| move |at: &usize| (*at, disposition);
@@ -106,6 +109,9 @@ impl Attempt<'_> {
             strategy: self.strategy,
             history: replaced.items,
             view,
+            view_tokens,
+            lines,
+            quoted,
             dispositions: dispositions
                 .filter_map(|(at, disposition)| Some((*seqs.get(at)?, disposition)))
                 .collect(),
@@ -203,9 +209,8 @@ impl Attempt<'_> {
     }
 
     /// Prefix, summary and view in one text within the caller's limit. The view omits what the summary says.
-    fn text(&self, summary: &str) -> Rendered {
-        let most = self.input.view_tokens(self.request);
-        let room = tokens::bytes_of(most);
+    fn text(&self, summary: &str, max_tokens: u64) -> Rendered {
+        let room = tokens::bytes_of(max_tokens);
         let (mut head, guide) = (self.texts.prefix() + "\n\n", self.texts.guide());
         if head.len() > room / 2 {
             head = format!("{SUMMARY_OPENING}\n");
@@ -234,7 +239,12 @@ impl Attempt<'_> {
         };
         let words = text::cut_middle(summary, room.saturating_sub(head.len() + below.len()));
         let text = text::prefix(&format!("{head}{words}{below}"), room).to_owned();
-        Rendered { text, pins_incomplete: pinned.incomplete, ..Rendered::default() }
+        Rendered {
+            text,
+            pins_incomplete: pinned.incomplete,
+            pins: pinned.shown,
+            ..Rendered::default()
+        }
     }
 
     /// Texts that a summary of the conversation should mention: changed files and the newest messages.

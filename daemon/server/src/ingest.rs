@@ -280,7 +280,7 @@ impl Ingest {
             if files.is_empty() {
                 return self.catch_up_thread(thread_id).await;
             }
-            self.read_files(files).await
+            self.read_lineage(thread_id, files).await
         };
         tokio::time::timeout(timeout, read).await.unwrap_or(Err(SyncError::Deadline))
     }
@@ -292,7 +292,24 @@ impl Ingest {
             self.scan().await?;
             files = self.shared.catalogue.of_thread(thread_id);
         }
-        self.read_files(files).await
+        self.read_lineage(thread_id, files).await
+    }
+
+    /// Reads the files of a thread, then those that it continues: its history has the items of all.
+    async fn read_lineage(
+        &self,
+        thread_id: &str,
+        files: Vec<(PathBuf, Source)>,
+    ) -> Result<(), SyncError> {
+        self.read_files(files).await?;
+        let mut threads = vec![thread_id.to_owned()];
+        while may_continue(threads.len()) {
+            let base = threads.last().and_then(|last| self.shared.catalogue.base_of_thread(last));
+            let Some(base) = base.filter(|base| !threads.contains(base)) else { break };
+            self.read_files(self.shared.catalogue.of_thread(&base)).await?;
+            threads.push(base);
+        }
+        Ok(())
     }
 
     async fn read_files(&self, mut files: Vec<(PathBuf, Source)>) -> Result<(), SyncError> {

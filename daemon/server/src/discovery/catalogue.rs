@@ -406,6 +406,15 @@ impl Catalogue {
         listed.map(|(path, entry)| (PathBuf::from(&**path), entry.source)).collect()
     }
 
+    /// The thread that a thread continues, whose lines its state is on top of.
+    pub(crate) fn base_of_thread(&self, thread_id: &str) -> Option<String> {
+        let entries = self.lock();
+        let known =
+            entries.of_thread(thread_id).into_iter().filter_map(|(_, it)| it.known.as_ref());
+        let mut joined = known.filter(|known| known.base == BaseState::Joined);
+        joined.find_map(|known| known.base_thread.as_deref().map(str::to_owned))
+    }
+
     /// A number that changes when the files of `thread_id` other than `except` do; 0 if there are none. `except`
     /// is for a revert, which continues its own thread: its own growth adds no base.
     pub(crate) fn state_of_thread(&self, thread_id: &str, except: &str) -> u64 {

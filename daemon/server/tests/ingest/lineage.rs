@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use longhaul_daemon::ingest::WarningKind;
+use longhaul_daemon::ingest::{SyncTarget, WarningKind};
 use longhaul_store::BaseState;
 
-use super::rig::{Rig, meta, name, session, thread, turn_of};
+use super::rig::{Rig, WAIT, meta, name, session, thread, turn_of};
 
 fn based(own: &str, base: &str, lines: usize, bytes: usize) -> String {
     let more = format!(
@@ -40,6 +40,19 @@ async fn a_fork_contains_its_base_up_to_the_cut() {
     let past = rig.ingest.fold_as_of(&thread(2), 17).await.unwrap().unwrap();
     assert_eq!(past.head().items, 16, "a state after it is the fork's");
     rig.assert_same_from_scratch().await;
+}
+
+#[tokio::test]
+async fn a_caller_that_waits_for_a_fork_finds_the_items_of_its_base() {
+    let rig = Rig::new().await;
+    let base = session(&thread(1), 3_000);
+    rig.write(&name(2), fork(&thread(2), &thread(1), &base, 16));
+    let path = rig.write(&name(1), &base);
+    let target = SyncTarget::Thread(thread(2));
+    let synced = rig.ingest.sync(target, None, WAIT).await.unwrap();
+    assert_eq!(synced.next_seq, 16 + 7);
+    let read = rig.store.files.by_path(path.to_str().unwrap()).await.unwrap();
+    assert!(read.is_some_and(|row| row.cursor.next_seq >= 16), "the base was not stored");
 }
 
 #[tokio::test]

@@ -246,15 +246,21 @@ impl Ingest {
             }
             caught_up => caught_up?,
         }
-        let entries = self.shared.catalogue.lock();
-        let known = entries.get(file.path.as_str()).and_then(|entry| entry.known.as_ref());
-        let known = known.ok_or(SyncError::NotFound(shown))?;
-        Ok(SyncResult {
-            thread_id: known.thread_id.as_deref().map(str::to_owned),
-            path: file.path,
-            offset: known.cursor.offset,
-            next_seq: known.cursor.next_seq,
-        })
+        let synced = {
+            let entries = self.shared.catalogue.lock();
+            let known = entries.get(file.path.as_str()).and_then(|entry| entry.known.as_ref());
+            let known = known.ok_or(SyncError::NotFound(shown))?;
+            SyncResult {
+                thread_id: known.thread_id.as_deref().map(str::to_owned),
+                path: file.path,
+                offset: known.cursor.offset,
+                next_seq: known.cursor.next_seq,
+            }
+        };
+        if let Some(thread_id) = &synced.thread_id {
+            self.read_lineage(thread_id, Vec::new()).await?;
+        }
+        Ok(synced)
     }
 
     async fn sync_thread(&self, thread_id: &str) -> Result<SyncResult, SyncError> {

@@ -45,9 +45,13 @@ async fn a_fork_contains_its_base_up_to_the_cut() {
 #[tokio::test]
 async fn a_caller_that_waits_for_a_fork_finds_the_items_of_its_base() {
     let rig = Rig::new().await;
-    let base = session(&thread(1), 3_000);
-    rig.write(&name(2), fork(&thread(2), &thread(1), &base, 16));
+    let base = session(&thread(1), 10);
     let path = rig.write(&name(1), &base);
+    rig.write(&name(2), fork(&thread(2), &thread(1), &base, 16));
+    // The oldest file is read last.
+    for other in 10..310 {
+        rig.write(&name(other), session(&thread(other), 40));
+    }
     let target = SyncTarget::Thread(thread(2));
     let synced = rig.ingest.sync(target, None, WAIT).await.unwrap();
     assert_eq!(synced.next_seq, 16 + 7);

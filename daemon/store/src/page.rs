@@ -7,7 +7,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use crate::error::StoreError;
 use crate::file::FileId;
 use crate::pool::{Connections, is_cached};
-use crate::row::{digest_bytes, parse_rows};
+use crate::row::{digest_bytes, parse_rows, push_list};
 
 /// Pages per statement: 10 values each, below SQLite's limit of 32,766.
 const PAGES_PER_STATEMENT: usize = 500;
@@ -122,6 +122,28 @@ impl PageTable {
         let mut rows = rows_of(found)?;
         rows.retain(|row| row.seq >= seq);
         Ok(rows)
+    }
+
+    /// The rows of the pages that begin with these lines, in order.
+    pub async fn rows_of_pages(
+        &self,
+        file: FileId,
+        generation: u64,
+        first_seqs: &[u64],
+    ) -> Result<Vec<ItemRow>, StoreError> {
+        if first_seqs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pools = self.0.pools();
+        let mut query = QueryBuilder::<Sqlite>::new("SELECT rows FROM item_page WHERE file_id = ");
+        query.push_bind(file.0).push(" AND generation = ").push_bind(generation.cast_signed());
+        query.push(" AND first_seq IN ");
+        push_list(&mut query, first_seqs.iter().map(|seq| seq.cast_signed()));
+        query.push(" ORDER BY first_seq");
+        let found = query.build_query_as().persistent(is_cached(first_seqs.len()));
+        let found: Vec<(Vec<u8>,)> =
+            found.fetch_all(pools.reader()).await.map_err(|error| pools.classify(error))?;
+        rows_of(found)
     }
 
     /// The rows of the last `pages` pages, in order.

@@ -41,26 +41,43 @@ impl Spans {
         for Stretch { file, end } in self.index.stretches(file, input.fold.next_seq()).await? {
             let place = (file.file_id, file.cursor.generation);
             let heads = self.pages.heads(place.0, place.1).await?;
-            let below = heads.into_iter().filter(|head| head.first_seq < end);
-            pages.extend(below.map(|head| (place, end, head)));
+            pages.extend(heads.into_iter().filter(|head| head.first_seq < end).map(|head| {
+                let is_named = alone.range(head.first_seq..=head.last_seq).next().is_some();
+                Page { place, end, is_fine: is_named || head.last_seq >= end, head }
+            }));
         }
-        let fine_from = pages.len().saturating_sub(FINE_PAGES);
+        pages.iter_mut().rev().take(FINE_PAGES).for_each(|page| page.is_fine = true);
         let mut spans = Vec::with_capacity(pages.len() + 2 * longhaul_core::item::PAGE_ITEMS);
-        let (coarse, fine) = pages.split_at(fine_from);
-        for page @ (_, end, head) in coarse {
-            let is_named = alone.range(head.first_seq..=head.last_seq).next().is_some();
-            match is_named || head.last_seq >= *end {
-                true => {
-                    let page = std::slice::from_ref(page);
-                    spans.extend(self.fine_spans(page, replacement).await?);
-                }
-                false => spans.push((span_of(head), None)),
-            }
-        }
-        for pages in fine.chunk_by(|one, next| one.0 == next.0) {
-            spans.extend(self.fine_spans(pages, replacement).await?);
+        for pages in pages.chunk_by(|one, next| one.place == next.place) {
+            self.push_spans(pages, replacement, &mut spans).await?;
         }
         Ok(spans)
+    }
+
+    /// Adds the items of the pages of one file; their rows are read in one query.
+    async fn push_spans(
+        &self,
+        pages: &[Page],
+        replacement: &Replacement,
+        spans: &mut Vec<SpanFate>,
+    ) -> Result<(), ServiceError> {
+        let Some(Page { place: (file_id, generation), .. }) = pages.first() else { return Ok(()) };
+        let fine = pages.iter().filter(|page| page.is_fine);
+        let fine: Vec<u64> = fine.map(|page| page.head.first_seq).collect();
+        let rows = self.pages.rows_of_pages(*file_id, *generation, &fine).await?;
+        let mut rows = rows.into_iter().peekable();
+        for Page { end, head, is_fine, .. } in pages {
+            if !is_fine {
+                spans.push((span_of(head), None));
+                continue;
+            }
+            while let Some(row) = rows.next_if(|row| row.seq <= head.last_seq) {
+                if row.seq < *end {
+                    spans.push((Span::from(&row), replacement.disposition(&row)));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The rows of all items of a thread's history, in order.
@@ -70,26 +87,21 @@ impl Spans {
         let pieces = self.index.lineage_rows(file, 0, last).await?;
         Ok(pieces.into_iter().flat_map(|piece| piece.rows).collect())
     }
-
-    /// The items of consecutive pages in one file, in one query.
-    async fn fine_spans(
-        &self,
-        pages: &[Page],
-        replacement: &Replacement,
-    ) -> Result<Vec<SpanFate>, ServiceError> {
-        let [((file_id, generation), end, first), ..] = pages else { return Ok(Vec::new()) };
-        let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
-        let rows = self.pages.rows_from(*file_id, *generation, first.first_seq, count).await?;
-        let rows = rows.iter().filter(|row| row.seq < *end);
-        Ok(rows.map(|row| (Span::from(row), replacement.disposition(row))).collect())
-    }
 }
 
 /// Items, and what happened to them; `None` if they were dropped.
 pub(super) type SpanFate = (Span, Option<Disposition>);
 
-/// A page: its file and generation, the line before which its history ends, and its head.
-type Page = ((FileId, u64), u64, PageHead);
+/// A page of a history.
+struct Page {
+    /// Its file and generation.
+    place: (FileId, u64),
+    /// The line before which the history ends in this file.
+    end: u64,
+    /// Whether its items are listed individually.
+    is_fine: bool,
+    head: PageHead,
+}
 
 fn span_of(head: &PageHead) -> Span {
     Span {

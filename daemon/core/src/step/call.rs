@@ -279,7 +279,7 @@ impl NewCall {
         };
         let is_last = |it: &FileUse| it.command + 1 == script.commands.len() && !is_opened(it);
         self.call.work = Work::Script {
-            is_last_to_change: changing.clone().all(is_last),
+            is_last_to_change: changing.clone().next().is_some() && changing.clone().all(is_last),
             changes: changing.take(SCRIPT_CHANGES_MAX).map(Change::of_use).collect(),
             line: is_line.then(|| text::one_line(trimmed).into_owned()),
             gist: (!is_line)
@@ -325,7 +325,8 @@ impl Call {
         }
     }
 
-    /// Whether a call with this outcome made its changes. What a script changes before the command that fails is changed.
+    /// Whether a call with this outcome made its changes. What a script changes before the command that fails is changed, and
+    /// so may be what a program of it changes in a way that is not understood.
     pub fn has_changed(&self, outcome: CommandOutcome) -> bool {
         let is_before = matches!(self.work, Work::Script { is_last_to_change: false, .. });
         !outcome.is_failure() || is_before && outcome != CommandOutcome::Refused

@@ -119,3 +119,19 @@ fn a_call_that_prints_a_fetched_page_is_known_by_its_program() {
         assert!(!fetches(script), "{script}");
     }
 }
+
+#[test]
+fn a_script_that_fails_may_have_changed_what_it_does_not_say() {
+    let program = |code: &str| format!("python3 - <<'E'\n{code}\nE");
+    let failed = CommandOutcome::Exit(1);
+    for (script, outcome, expected) in [
+        (program("for path in paths:\n    open(path, 'w').write(text)"), failed, true),
+        (program("open('src/a.rs', 'w').write('x')"), failed, false),
+        (program("open('src/a.rs', 'w').write('x')"), CommandOutcome::Exit(0), true),
+        ("cargo test".to_owned(), CommandOutcome::Refused, false),
+    ] {
+        let arguments = json!({ "cmd": script });
+        let called = NewCall::of(At::default(), &call("a", "exec_command", &arguments), None);
+        assert_eq!(called.call.has_changed(outcome), expected, "{script}");
+    }
+}

@@ -54,17 +54,23 @@ async fn many_unreadable_files_do_not_silence_a_refusal_of_the_store() {
     assert!(worker.warned.contains(&(WarningKind::StoreRefused, None)));
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fork_whose_base_has_appeared_is_not_forgotten() {
-    let folder = tempfile::tempdir().unwrap();
-    let home: PathBuf = folder.path().canonicalize().unwrap();
-    std::fs::create_dir(home.join("sessions")).unwrap();
+/// The texts of two transcripts, the second one a fork of the first.
+fn base_and_fork() -> (String, String) {
     let base = text(0, "Do it.");
     let cut = format!(
         r#""cwd":"/w","history_base":{{"thread_id":"01a1fb8b-e82f-7561-87b0-000000000000","end_ordinal_exclusive":2,"end_byte_offset":{}}}"#,
         base.len()
     );
     let fork = text(1, "Do it otherwise.").replacen(r#""cwd":"/w""#, &cut, 1);
+    (base, fork)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_whose_base_has_appeared_is_not_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let home: PathBuf = folder.path().canonicalize().unwrap();
+    std::fs::create_dir(home.join("sessions")).unwrap();
+    let (base, fork) = base_and_fork();
     std::fs::write(path(&home, 1), fork).unwrap();
     let (_, ingest) = start_at(&home).await;
     ingest.settle(Duration::from_secs(60)).await.unwrap();
@@ -94,13 +100,8 @@ async fn a_fork_is_joined_to_a_base_that_is_read_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let home: PathBuf = folder.path().canonicalize().unwrap();
     std::fs::create_dir(home.join("sessions")).unwrap();
-    let base = text(0, "Do it.");
-    let cut = format!(
-        r#""cwd":"/w","history_base":{{"thread_id":"01a1fb8b-e82f-7561-87b0-000000000000","end_ordinal_exclusive":2,"end_byte_offset":{}}}"#,
-        base.len()
-    );
+    let (base, fork) = base_and_fork();
     std::fs::write(home.join("sessions/rollout-2025-11-21T00-00-00-copy.jsonl"), base).unwrap();
-    let fork = text(1, "Do it otherwise.").replacen(r#""cwd":"/w""#, &cut, 1);
     std::fs::write(path(&home, 1), fork).unwrap();
     let (_, ingest) = start_at(&home).await;
     ingest.wait_for_first_read(Duration::from_secs(60)).await;

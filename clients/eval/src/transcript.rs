@@ -243,8 +243,8 @@ const CONTEXT_STARTS: [&str; 6] = [
     "# AGENTS.md instructions",
 ];
 
-/// How an IDE marks the request in its message.
-const IDE_FRAME: &str = "# Context from my IDE";
+/// How an IDE or the desktop app marks the request in a message with files.
+const IDE_FRAMES: [&str; 2] = ["# Context from my IDE", "# Files mentioned by the user"];
 const IDE_REQUEST: &str = "## My request for Codex:";
 
 fn user_step(text: String) -> StepKind {
@@ -252,7 +252,7 @@ fn user_step(text: String) -> StepKind {
     if CONTEXT_STARTS.iter().any(|start| trimmed.starts_with(start)) {
         return StepKind::Context(text);
     }
-    if trimmed.starts_with(IDE_FRAME)
+    if IDE_FRAMES.iter().any(|frame| trimmed.starts_with(frame))
         && let Some((_, request)) = trimmed.split_once(IDE_REQUEST)
     {
         return StepKind::User { text: request.trim().to_owned(), request: true };

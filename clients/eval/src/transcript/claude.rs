@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::call::{PlanState, PlanStep};
 use super::patch::{PatchAction, PatchOp};
-use super::{Call, Output, REFUSED, StepKind, Summary, Transcript, string};
+use super::{Call, Output, REFUSED, StepKind, Summary, Transcript, between, string};
 use crate::drive::on_drive;
 
 /// Whether a line is one of Claude Code's.
@@ -112,9 +112,18 @@ fn asked(text: &str, is_meta: bool) -> StepKind {
         words.replace_range(from..to + "</system-reminder>".len(), "");
     }
     let words = on_drive(words.trim());
-    const NOTICES: [&str; 6] = [
+    // A command that sends a prompt begins with its message, one that the program runs itself with its name.
+    if words.starts_with("<command-message>") {
+        let inside = |tag: &str| {
+            between(&words, &format!("<{tag}>"), &format!("</{tag}>")).unwrap_or_default().trim()
+        };
+        let command = format!("{} {}", inside("command-name"), inside("command-args"));
+        return StepKind::User { text: command.trim().to_owned(), request: !is_meta };
+    }
+    const NOTICES: [&str; 7] = [
         "[Request interrupted",
         "<command-",
+        "<teammate-message",
         "<local-command-",
         "<task-notification>",
         "<bash-",
@@ -316,6 +325,8 @@ mod tests {
             json!({"isCompactSummary": true, "message": {"content": "So far"}}),
             json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "more"}}),
             json!({"isSidechain": true, "message": {"content": "of another"}}),
+            json!({"message": {"content": "<teammate-message teammate_id=\"a\">\nDone.\n</teammate-message>"}}),
+            json!({"message": {"content": "<command-message>quick</command-message>\n<command-name>/quick</command-name>\n<command-args>a page</command-args>"}}),
         ]);
         assert_eq!(read.summaries.len(), 1);
         assert_eq!((read.summaries[0].step, read.summaries[0].text.as_str()), (1, "So far"));
@@ -327,6 +338,6 @@ mod tests {
                 _ => None,
             })
             .collect();
-        assert_eq!(requests, ["more"]);
+        assert_eq!(requests, ["more", "/quick a page"]);
     }
 }

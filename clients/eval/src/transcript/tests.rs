@@ -143,6 +143,9 @@ fn injected_text_and_notices_are_not_requests() {
         user(
             "# Context from my IDE setup:\n## Open tabs:\n- a.rs\n## My request for Codex:\nFix it",
         ),
+        user(
+            "# Files mentioned by the user:\n## a.png: /w/a.png\n## My request for Codex:\nSee it",
+        ),
         user("Do it"),
     ]);
     assert_eq!(transcript.cwds, ["/w"]);
@@ -159,6 +162,7 @@ fn injected_text_and_notices_are_not_requests() {
         [
             ("<turn_aborted>\nby the user\n</turn_aborted>", false),
             ("Fix it", true),
+            ("See it", true),
             ("Do it", true)
         ]
     );

@@ -74,10 +74,7 @@ pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     }
     match (message, part("part"), part("output")) {
         (Some(message), Some(part), _) => self::part(message, part, &mut show),
-        (Some(_), None, Some(output)) => {
-            let call_id = text(output, "callID").unwrap_or_default();
-            show(Body::output(call_id, output::text(output)));
-        }
+        (Some(_), None, Some(output)) => show(output::answer(output)),
         (Some(message), None, None) => end(message, &mut show),
         (None, ..) => show(Body::Unknown),
     }

@@ -2,11 +2,45 @@
 
 use serde_json::Value;
 
-use super::super::Images;
+use super::super::{Body, Images, Item};
 use super::{Object, images, text as field};
+use crate::tokens;
 
-/// Text and images of a tool's `state`, which the line has as `output` together with the call's id.
-pub(super) fn text(output: &Object) -> (String, Images) {
+/// The answer of a call, which the line has as `output`. Its tokens count what the tool adds to a text, too.
+pub(super) fn answer<'a>(output: &Object) -> Body<'a> {
+    let (text, images) = text(output);
+    let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
+    let bare = match field(output, "tool") {
+        Some("read") => file_in(&text),
+        Some("task") => result_in(&text).map(str::to_owned),
+        _ => None,
+    };
+    let call_id = field(output, "callID").unwrap_or_default().to_owned().into();
+    Body::Item(Item::Output { call_id, text: bare.unwrap_or(text).into(), images }, tokens)
+}
+
+/// The lines of a file, which the tool numbers: `<content>1: a`, in earlier versions `<file>` and `00001| a`. `None` for
+/// a folder.
+fn file_in(text: &str) -> Option<String> {
+    let (_, numbered) = text.split_once("<content>").or_else(|| text.split_once("<file>\n"))?;
+    let lines: Vec<&str> = numbered.lines().filter_map(without_number).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+fn without_number(line: &str) -> Option<&str> {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = line[digits..].strip_prefix([':', '|']).filter(|_| digits > 0)?;
+    Some(rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+/// What a sub-agent reports, without the id of its session.
+fn result_in(text: &str) -> Option<&str> {
+    let (_, result) = text.split_once("<task_result>")?;
+    Some(result.split("</task_result>").next().unwrap_or(result).trim())
+}
+
+/// Text and images of a tool's `state`.
+fn text(output: &Object) -> (String, Images) {
     let Some(state) = output.get("state").and_then(Value::as_object) else {
         return (String::new(), Images::default());
     };

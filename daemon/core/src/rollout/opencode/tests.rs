@@ -267,6 +267,32 @@ fn the_tools_are_known() {
 }
 
 #[test]
+fn what_a_tool_adds_to_a_text_is_removed_and_counted() {
+    let read = "<path>/w/a.md</path>\n<type>file</type>\n<content>9: # Rules\n10: \n11:   - a: 1\n\n(End of file - total 11 lines)\n</content>";
+    for (tool, output, expected) in [
+        ("read", read, "# Rules\n\n  - a: 1"),
+        ("read", "<file>\n00001| x\n00002|\n\n(End of file)\n</file>", "x\n"),
+        (
+            "read",
+            "<type>directory</type>\n<entries>\na.md\n",
+            "<type>directory</type>\n<entries>\na.md\n",
+        ),
+        (
+            "task",
+            "task_id: ses_2 (for resuming)\n\n<task_result>\nNo bug.\n</task_result>",
+            "No bug.",
+        ),
+        ("bash", "1: x", "1: x"),
+    ] {
+        let part = tool_part(tool, &json!({"status": "completed", "input": {}, "output": output}));
+        let lines = lines(&session_row(), &[model_row("msg_1", &json!({}), &[part])]);
+        let shown = entries(&lines);
+        assert!(shown.contains(&format!("c-{tool}: {expected} 0")), "{shown:?}");
+        assert_eq!(weights(&lines)[1], tokens::of_text(output));
+    }
+}
+
+#[test]
 fn items_leave_in_the_responses_form() {
     let line = json!({"at": 1, "message": {"role": "user"},
         "part": {"type": "file", "filename": "a.png", "url": "data:image/png;base64,AAAA"}});

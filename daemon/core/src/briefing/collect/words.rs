@@ -19,6 +19,12 @@ pub(in crate::briefing) const THOUGHT: &str = "thought, not said";
 /// Heading of a model's summary.
 const SUMMARY: &str = "summary of an earlier compaction";
 
+/// A line of at most this length may repeat another one by chance.
+const SHORT_BYTES: usize = 40;
+
+/// Opens a message of another agent of a team.
+const TEAMMATE: &str = "<teammate-message";
+
 /// Maximum bytes of the name of an agent that reports.
 const WHO_BYTES: usize = 100;
 
@@ -99,11 +105,27 @@ impl Briefing {
         // The harness adds the cost at the end.
         let message = message.split("<usage>").next().unwrap_or_default();
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        if message.trim_start().starts_with(TEAMMATE) {
+            for (who, words) in teammates_words(&message) {
+                self.record_words_of_agent(seq, &who, (&words, false), folder);
+            }
+            return;
+        }
         let who = self.reporting_agent(&message);
         // In its wrapper, the harness escapes the report.
         let is_escaped = message.trim_start().starts_with('<');
+        self.record_words_of_agent(seq, &who, (&message, is_escaped), folder);
+    }
+
+    fn record_words_of_agent(
+        &mut self,
+        seq: u64,
+        who: &str,
+        (message, is_escaped): (&str, bool),
+        folder: Option<&str>,
+    ) {
         let mut is_first = true;
-        lines::split(&message, |message_line| {
+        lines::split(message, |message_line| {
             // Skip the harness's wrapper: ids, state.
             let words =
                 message_line.text.trim_start_matches("<result>").trim_end_matches("</result>");
@@ -116,7 +138,7 @@ impl Briefing {
             is_first = false;
             let line = lines::tidy(words, folder, 420);
             let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
-            let below = (&*who, &*message_line.label());
+            let below = (who, &*message_line.label());
             push_placed(&mut self.reports, at, kind, below, (line, message_line.spot));
         });
     }
@@ -159,6 +181,10 @@ impl Briefing {
         lines::split(&message, |message_line| {
             let strength = if message_line.shape == Shape::Item { 100 } else { 70 };
             let line = lines::tidy(message_line.text, folder, 260);
+            // Prompts of one template have most lines in common.
+            if line.len() > SHORT_BYTES && self.remarks.iter().any(|known| known.text == line) {
+                return;
+            }
             let spot = Spot { opens: true, ..message_line.spot };
             let (at, kind) = ((seq, self.turn), (EvidenceKind::Remark, strength));
             push_placed(&mut self.remarks, at, kind, ("", heading), (line, spot));
@@ -225,6 +251,22 @@ impl Briefing {
             });
         }
     }
+}
+
+/// Who wrote, and what, in messages of a team of agents. Leaves out notices that programs write to each other in JSON:
+/// that an agent is idle, that it shuts down.
+fn teammates_words(message: &str) -> impl Iterator<Item = (String, String)> {
+    message.split(TEAMMATE).skip(1).filter_map(|message| {
+        let (attributes, words) = message.split_once('>')?;
+        let words = words.split("</teammate-message>").next().unwrap_or(words).trim();
+        if words.is_empty() || words.starts_with('{') {
+            return None;
+        }
+        let name = between(attributes, "teammate_id=\"", "\"").unwrap_or_default();
+        let summary = between(attributes, "summary=\"", "\"").unwrap_or_default();
+        let who = format!("teammate {}", text::one_line_cut(name, WHO_BYTES));
+        Some((who, format!("{summary}\n{words}")))
+    })
 }
 
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {

@@ -80,3 +80,30 @@ fn a_view_of_ours_that_replaces_a_history_has_nothing_new() {
     unknown.record_summary(1, &view, None);
     assert!(rendered(&unknown).contains(words), "it is all that is known");
 }
+
+#[test]
+fn a_teammate_reports_by_its_name_and_notices_between_programs_are_left_out() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Review the lexer.", None);
+    let message = "<teammate-message teammate_id=\"ann\" color=\"blue\">\n{\"type\":\"idle_notification\"}\n</teammate-message>\n\n<teammate-message teammate_id=\"bob\" color=\"red\" summary=\"The lexer fails one criterion\">\n**Result:** `'` ends no string, so the last quote is lost.\n</teammate-message>";
+    briefing.record_agent_report(5, message, None);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
+    assert!(text.contains("turn 1, teammate bob (#5):"), "{text}");
+    assert!(text.contains("The lexer fails one criterion"), "{text}");
+    assert!(text.contains("ends no string"), "{text}");
+    assert!(!text.contains("ann") && !text.contains("idle_notification"), "{text}");
+}
+
+#[test]
+fn what_prompts_of_one_template_have_in_common_is_told_once() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Review both branches.", None);
+    let template = "Report only bugs that you can show with an input that fails.";
+    for (seq, branch) in [(2, "lexer"), (4, "parser")] {
+        let prompt = format!("Review the branch {branch}.\n\n- {template}\n");
+        briefing.record_prompt(seq, "told another agent", &prompt, None);
+    }
+    let text = render(&briefing, &HostFacts::default(), 2_000);
+    assert_eq!(text.matches(template).count(), 1, "{text}");
+    assert!(text.contains("the branch lexer") && text.contains("the branch parser"), "{text}");
+}

@@ -18,6 +18,7 @@ mod agents;
 mod answer;
 mod chain;
 mod checks;
+mod code;
 mod collect;
 mod coverage;
 mod documents;

@@ -68,6 +68,7 @@ const BRIEFING: &[Floor] = &[
         "agents",
         "answer",
         "chain",
+        "code",
         "host_facts",
         "kinds",
         "lines",

@@ -2,6 +2,7 @@
 
 mod calls;
 mod edits;
+mod printed_diff;
 mod read;
 mod request;
 mod words;

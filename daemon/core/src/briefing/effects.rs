@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::code;
 use super::documents;
 use super::file_edit::FileEdit;
 use super::names::push_name;
@@ -11,7 +12,6 @@ use super::openapi;
 use super::placeholders::is_template;
 use super::replacements::Replacements;
 use super::spot::Spot;
-use crate::phrases::Phrases;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 use crate::{paths, text};
 
@@ -20,22 +20,12 @@ const FILES_MAX: usize = 128;
 
 const NAME_BYTES: usize = 48;
 
-/// Maximum added lines of one edit to inspect.
-const ADDED_MAX: usize = 400;
-
-/// Shorter lines of code mean little alone.
-const CODE_BYTES_MIN: usize = 14;
-
 /// Strength of a line that an edit only removed, and percentage for a line that replaced another.
 const REMOVED_STRENGTH: u16 = 60;
 const REPLACED_PERCENT: u16 = 130;
 
 /// Minimum strength of a line written into a template.
 const TEMPLATE_STRENGTH: u16 = 60;
-
-/// Maximum bytes of a declaration quoted with the lines below it, and their number.
-const BLOCK_BYTES: usize = 260;
-const BLOCK_LINES: usize = 6;
 
 /// The changed files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -226,44 +216,7 @@ impl Effect {
             return;
         }
         let has_was = |line: &str| replaced.was(line).is_some();
-        read_code(added, has_was, |text, strength, spot| visit("", text, strength, spot));
-    }
-}
-
-/// Visits the added lines of code, each once: a declaration with the lines below it, another line with the control flow
-/// below it. A line that replaced another stays alone.
-fn read_code(
-    added: &str,
-    has_was: impl Fn(&str) -> bool,
-    mut visit: impl FnMut(String, u16, Spot),
-) {
-    // Trimming would remove the mark of another place.
-    let bare = |line| if is_elsewhere(line) { line } else { line.trim() };
-    let lines = added.lines().map(bare).filter(|line| !is_bracket(line));
-    let lines: Vec<&str> = lines.take(ADDED_MAX).collect();
-    let (mut rest, mut at) = (lines.as_slice(), 0);
-    while let Some((line, below)) = rest.split_first() {
-        // Dropped lines count, too, so that a view marks the gap.
-        at += 1;
-        rest = below;
-        let declares = declared_name(line).is_some();
-        if is_elsewhere(line) || !declares && line.len() < CODE_BYTES_MIN {
-            continue;
-        }
-        let (most, strength) = if declares { (BLOCK_LINES, 110) } else { (2, code_strength(line)) };
-        let mut text = (*line).to_owned();
-        let is_taken = |text: &str, next: &str| match declares {
-            true => declared_name(next).is_none() && text.len() + next.len() < BLOCK_BYTES,
-            false => is_control_flow(next),
-        };
-        for next in below.iter().take(most).take_while(|_| !has_was(line)) {
-            if is_elsewhere(next) || has_was(next) || !is_taken(&text, next) {
-                break;
-            }
-            text = format!("{text} {next}");
-            rest = &rest[1..];
-        }
-        visit(text, strength, Spot { at, ..Spot::default() });
+        code::added_lines(added, has_was, |text, strength, spot| visit("", text, strength, spot));
     }
 }
 
@@ -272,7 +225,10 @@ fn read_code(
 fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
     let lines = lines.lines().filter(|line| !line.starts_with(ANOTHER_PLACE));
     if !documents::is_document(path) {
-        return lines.take(ADDED_MAX).filter_map(|line| declared_name(line.trim())).collect();
+        return lines
+            .take(code::LINES_MAX)
+            .filter_map(|line| code::declared_name(line.trim()))
+            .collect();
     }
     let mut is_code = false;
     let is_prose = documents::is_prose(path);
@@ -282,164 +238,12 @@ fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
         let title = super::lines::heading_of(line.trim()).filter(|_| is_prose && !is_code);
         title.or_else(|| openapi::route(line))
     });
-    names.take(ADDED_MAX).collect()
-}
-
-fn is_elsewhere(line: &str) -> bool {
-    line.starts_with(ANOTHER_PLACE)
-}
-
-/// Whether a line only directs what the line above it begins: without `continue`, an `if` holds what follows it.
-fn is_control_flow(line: &str) -> bool {
-    const WORDS: [&str; 7] = ["else", "return", "continue", "break", "pass", "throw", "raise"];
-    let mut words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    line.len() < CODE_BYTES_MIN && words.next().is_some_and(|word| WORDS.contains(&word))
-}
-
-fn is_bracket(line: &str) -> bool {
-    line.bytes()
-        .all(|byte| matches!(byte, b'{' | b'}' | b'(' | b')' | b'[' | b']' | b';' | b',' | b' '))
-}
-
-/// Code that returns, fails or checks.
-static INFORMATIVE_CODE: Phrases =
-    Phrases::new(&["return", "Err(", "throw", "raise", "assert", "t.Run(", "it(", "test("]);
-
-/// Comments, messages, results and checks explain code; other lines rarely do.
-fn code_strength(line: &str) -> u16 {
-    let is_comment =
-        ["//", "#", "--", "/*", "*", "\"\"\"", "<!--"].iter().any(|mark| line.starts_with(mark));
-    let has_message = line.split('"').nth(1).is_some_and(|words| words.len() > 11);
-    match () {
-        () if has_message || INFORMATIVE_CODE.is_in(line) => 100,
-        () if is_comment && line.starts_with("///") => 40,
-        () if is_comment => 75,
-        () if is_field(line) => 10,
-        () => 35,
-    }
-}
-
-/// Whether a line sets a field of a value, as tables of test cases do over and over: `is_open: true,`.
-fn is_field(line: &str) -> bool {
-    let Some((name, value)) = line.split_once(": ") else { return false };
-    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    is_name && line.len() < 60 && value.ends_with(',')
-}
-
-/// Modifiers that may precede the declaring keyword.
-const MODIFIERS: [&str; 14] = [
-    "export",
-    "pub",
-    "pub(crate)",
-    "pub(super)",
-    "async",
-    "static",
-    "public",
-    "private",
-    "protected",
-    "internal",
-    "override",
-    "abstract",
-    "default",
-    "final",
-];
-
-/// Keywords that declare the name that follows.
-const DECLARING: [&str; 12] = [
-    "fn",
-    "func",
-    "function",
-    "def",
-    "class",
-    "struct",
-    "enum",
-    "trait",
-    "interface",
-    "type",
-    "module",
-    "record",
-];
-
-/// The name that a line of code declares.
-fn declared_name(line: &str) -> Option<&str> {
-    let mut words = line.split_whitespace();
-    let mut word = words.next()?;
-    while MODIFIERS.contains(&word) {
-        word = words.next()?;
-    }
-    if !DECLARING.contains(&word) {
-        return None;
-    }
-    // A Go method names its receiver first.
-    let rest = match words.next()? {
-        receiver if receiver.starts_with('(') => {
-            words.find(|word| !word.ends_with(')') || word.contains('('))?
-        }
-        name => name,
-    };
-    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-    (end > 1).then_some(&rest[..end])
+    names.take(code::LINES_MAX).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn declarations_are_named_in_many_languages() {
-        for (line, name) in [
-            ("pub(crate) async fn parse(line: &str) {", Some("parse")),
-            ("func (w *Writer) writeStart(x int) {", Some("writeStart")),
-            ("export default class Parser extends Base {", Some("Parser")),
-            ("def read_all(self):", Some("read_all")),
-            ("let x = 4;", None),
-            ("return type;", None),
-        ] {
-            assert_eq!(declared_name(line), name, "{line}");
-        }
-    }
-
-    #[test]
-    fn comments_and_messages_outweigh_other_code_and_fields_weigh_least() {
-        let strengths = [
-            "panic(\"the lexer has no input\")",
-            "// The lexer was not asked.",
-            "found.push(line.text());",
-            "is_expected: true,",
-        ];
-        let strengths = strengths.map(code_strength);
-        assert!(strengths.is_sorted_by(|one, next| one > next), "{strengths:?}");
-    }
-
-    #[test]
-    fn each_line_of_code_is_read_once_with_its_control_flow_and_its_place() {
-        let parse = "fn parse(line: &Line) {\n    let words = line.words();\n    a = 1;\n}\n";
-        let elsewhere = format!("{parse}{ANOTHER_PLACE}\nself.found.clear();\n");
-        let loops = "if line.is_comment() {\n    continue;\n}\nn += 1;\nfound.push(line.text());\n";
-        for (added, was, expected) in [
-            (parse, "none", &[("fn parse(line: &Line) { let words = line.words(); a = 1;", 1)][..]),
-            (parse, "words()", &[("fn parse(line: &Line) {", 1), ("let words = line.words();", 2)]),
-            (parse, "fn", &[("fn parse(line: &Line) {", 1), ("let words = line.words();", 2)]),
-            (
-                &*elsewhere,
-                "none",
-                &[
-                    ("fn parse(line: &Line) { let words = line.words(); a = 1;", 1),
-                    ("self.found.clear();", 3),
-                ],
-            ),
-            (
-                loops,
-                "none",
-                &[("if line.is_comment() { continue;", 1), ("found.push(line.text());", 3)],
-            ),
-        ] {
-            let mut seen = Vec::new();
-            read_code(added, |line| line.contains(was), |text, _, spot| seen.push((text, spot.at)));
-            let seen: Vec<_> = seen.iter().map(|(text, at)| (text.as_str(), *at)).collect();
-            assert_eq!(seen, expected);
-        }
-    }
 
     #[test]
     fn an_edit_records_counts_names_and_informative_lines() {

@@ -214,6 +214,7 @@ impl Briefing {
         } else if outcome.is_failure() || Class::of(script).is_check() {
             self.record_outcome_output(seq, script, printed, folder);
         } else {
+            self.record_diff(seq, printed);
             self.record_output(seq, script, printed, folder);
             if outcome == CommandOutcome::Exit(0) {
                 self.note_success(seq);

@@ -160,3 +160,28 @@ fn instructions_of_a_tool_count_until_the_agent_goes_on_from_them() {
     calls(&mut briefing, 22, "c9", "git fetch");
     assert!(unread > 10.0 * weight(&briefing), "{unread} {}", weight(&briefing));
 }
+
+#[test]
+fn a_printed_diff_says_what_others_changed() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "What changed in the lexer?", None);
+    briefing.record_edit(2, &edit_of("src/own.rs", "fn own() {}\n", ""));
+    let file = |path: &str, added: &str| {
+        format!(
+            "diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1,2 @@\n-old\n{added}"
+        )
+    };
+    let diff =
+        file("PLAN.md", "+# Strings\n+- A string ends at its line, because no word has two.\n")
+            + &file("src/lexer.rs", "+fn end_string(&mut self) {\n")
+            + &file("src/own.rs", "+fn own_again() {}\n");
+    briefing.record_diff(3, &diff);
+    let text = render(&briefing, &HostFacts::default(), 2_000);
+    assert!(
+        text.contains("[DOCUMENTS] lines chosen from what was read\nPLAN.md:\n Strings:\n"),
+        "{text}"
+    );
+    assert!(text.contains("A string ends at its line, because no word has two."), "{text}");
+    assert!(text.contains("src/lexer.rs:\n in a diff:\n fn end_string(&mut self) {"), "{text}");
+    assert!(!text.contains("own_again") && !text.contains("- old"), "{text}");
+}

@@ -136,7 +136,13 @@ impl Life {
                 let is_there = texts.iter().any(has);
                 let is_evicted = has_bounds && texts.is_empty();
                 assert!(is_there || is_evicted, "{thread_id}: an archived text is lost");
-                if is_evicted { &mut evicted } else { &mut kept }.push(thread_id);
+                // What grew may have been evicted with the others, and archived again.
+                let is_as_before = texts.iter().any(|(_, text)| text.len() == before.bytes);
+                match is_evicted {
+                    true => evicted.push(thread_id),
+                    false if is_as_before => kept.push(thread_id),
+                    false => {}
+                }
             }
             transcript.archived = match transcript.text() {
                 Some(now) => longest(&texts, &now),

@@ -22,6 +22,11 @@ const LINE_BYTES: usize = 160;
 const LINES_FIRST: usize = 10;
 const LINES_LAST: usize = 10;
 
+/// The newest output of a command in the running turn is what the agent goes on from: the strength of its lines if it has
+/// at most so many.
+const NEXT_LINES: usize = 40;
+const NEXT_STRENGTH: u16 = 110;
+
 /// Strength of a line between those.
 const INNER_STRENGTH: u16 = 2;
 
@@ -94,7 +99,13 @@ impl<'a> Builder<'a> {
             }
             // A single line of a file says less than a line of a command's answer.
             let is_secondary = output.has_own_section || !output.what.contains(' ');
-            let strength = if is_secondary { 35 } else { 55 } * percent / 100;
+            let is_short = || output.text.lines().nth(NEXT_LINES).is_none();
+            let is_next = is_newest(output) && !is_secondary && is_short();
+            let strength = match () {
+                () if is_next => NEXT_STRENGTH,
+                () if is_secondary => 35 * percent / 100,
+                () => 55 * percent / 100,
+            };
             let weight = (age, strength, WARNING_STRENGTH * percent / 100);
             self.output_lines(output, &name, only_warnings, weight);
         }

@@ -348,6 +348,27 @@ fn the_start_and_the_end_of_a_long_output_may_be_quoted() {
 }
 
 #[test]
+fn what_the_newest_command_of_a_turn_printed_outweighs_what_earlier_ones_did() {
+    let mut briefing = thread();
+    let state = |probe: u64, n: u64| format!("PROBE_{probe}_PART_{n}_VISIBLE: {}\n", n % 2 == 0);
+    for probe in 20..30 {
+        let printed: String = (1..=12).map(|n| state(probe, n)).collect();
+        briefing.record_output(
+            probe,
+            &format!("cd ~/lexer && node probe{probe}.mjs"),
+            &printed,
+            None,
+        );
+    }
+    calls(&mut briefing, 30, "c9", "view shot.png");
+    let host = HostFacts { folder: Some("/home/ann/lexer"), ..HostFacts::default() };
+    let text = render(&briefing, &host, 900);
+    let shown = |probe| (1..=12).filter(|n| text.contains(state(probe, *n).trim())).count();
+    assert_eq!((shown(29), shown(28) < 12), (12, true), "{text}");
+    assert!(text.contains("#29 node probe29.mjs"), "{text}");
+}
+
+#[test]
 fn lines_of_an_output_that_are_left_out_are_marked() {
     let mut briefing = thread();
     let outline: String = (0..30).map(|n| format!("{n}: The rules of part {n}\n")).collect();

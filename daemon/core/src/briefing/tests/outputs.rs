@@ -350,7 +350,8 @@ fn the_start_and_the_end_of_a_long_output_may_be_quoted() {
 #[test]
 fn what_the_newest_command_of_a_turn_printed_outweighs_what_earlier_ones_did() {
     let mut briefing = thread();
-    let state = |probe: u64, n: u64| format!("PROBE_{probe}_PART_{n}_VISIBLE: {}\n", n % 2 == 0);
+    let state =
+        |probe: u64, n: u64| format!("PROBE_{probe}_PART_{n}_VISIBLE: {}\n", n.is_multiple_of(2));
     for probe in 20..30 {
         let printed: String = (1..=12).map(|n| state(probe, n)).collect();
         briefing.record_output(

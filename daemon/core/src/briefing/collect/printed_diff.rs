@@ -14,43 +14,56 @@ use crate::rollout::patch::ANOTHER_PLACE;
 /// Heading of code in a diff.
 const IN_A_DIFF: &str = "in a diff";
 
-/// Maximum files of one diff, and bytes of a line of code.
+/// Maximum files of one diff, and bytes of a line.
 const FILES_MAX: usize = 16;
-const CODE_BYTES: usize = 260;
+const LINE_BYTES: usize = 260;
 
 /// Percentage of the strength of code: it is read once more before it is edited.
 const CODE_PERCENT: u16 = 60;
 
 impl Briefing {
-    /// Records what a printed diff adds to files that the thread itself did not edit.
+    /// Records what a printed diff adds to files that the thread itself did not edit. Whoever wrote it chose the paths, so
+    /// it gives neither rules nor tasks.
     pub(in crate::briefing) fn record_diff(&mut self, seq: u64, printed: &str) {
+        let turn = self.turn;
         for (path, added) in files_in(printed).take(FILES_MAX) {
-            if self.effects.of(path).is_some() || documents::is_of_agents(path) {
+            if self.effects.of(path).is_some() {
                 continue;
             }
+            let mut lines = Vec::new();
+            let mut add = |heading: &str, text: &str, strength: u16, spot: Spot| {
+                lines.push(Line {
+                    seq,
+                    turn,
+                    strength,
+                    group: path.to_owned(),
+                    heading: heading.to_owned(),
+                    text: lines::cut(text, LINE_BYTES).into_owned(),
+                    spot,
+                    is_cut: false,
+                });
+            };
             if documents::is_document(path) {
-                self.record_read(seq, path, &added);
-                continue;
+                let percent = documents::percent_of(path);
+                documents::passages(path, &added, |passage| {
+                    let heading = lines::below_section("", passage.heading);
+                    let strength = passage.strength * percent / 100;
+                    add(&heading, passage.text, strength, passage.spot);
+                });
+            } else {
+                code::added_lines(
+                    &added,
+                    |_| false,
+                    |text, strength, spot| {
+                        let spot = Spot { opens: true, ..spot };
+                        add(IN_A_DIFF, &text, strength * CODE_PERCENT / 100, spot);
+                    },
+                );
             }
-            let turn = self.turn;
-            self.documents.retain_in(path, |_| false);
-            code::added_lines(
-                &added,
-                |_| false,
-                |text, strength, spot| {
-                    let line = Line {
-                        seq,
-                        turn,
-                        strength: strength * CODE_PERCENT / 100,
-                        group: path.to_owned(),
-                        heading: IN_A_DIFF.to_owned(),
-                        text: lines::cut(&text, CODE_BYTES).into_owned(),
-                        spot: Spot { opens: true, ..spot },
-                        is_cut: false,
-                    };
-                    self.documents.push(line, EvidenceKind::Document.rule().bytes_max);
-                },
-            );
+            self.replace_known(path, &mut lines);
+            for line in lines.into_iter().filter(|line| line.text.contains(char::is_alphanumeric)) {
+                self.documents.push(line, EvidenceKind::Document.rule().bytes_max);
+            }
         }
     }
 }

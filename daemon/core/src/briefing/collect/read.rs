@@ -93,7 +93,7 @@ impl Briefing {
 
     /// Drops lines of a document that are read again. A part of a document begins below a heading that only an
     /// earlier read showed.
-    fn replace_known(&mut self, path: &str, read: &mut [Line]) {
+    pub(super) fn replace_known(&mut self, path: &str, read: &mut [Line]) {
         if !self.documents.has_group(path) {
             return;
         }

@@ -257,7 +257,9 @@ impl Briefing {
 /// that an agent is idle, that it shuts down.
 fn teammates_words(message: &str) -> impl Iterator<Item = (String, String)> {
     message.split(TEAMMATE).skip(1).filter_map(|message| {
-        let (attributes, words) = message.split_once('>')?;
+        // The summary may have an arrow.
+        let end = message.find("\">")? + 1;
+        let (attributes, words) = (&message[..end], &message[end + 1..]);
         let words = words.split("</teammate-message>").next().unwrap_or(words).trim();
         if words.is_empty() || words.starts_with('{') {
             return None;

@@ -103,10 +103,10 @@ impl<'a> Builder<'a> {
             let is_next = is_newest(output) && !is_secondary && is_short();
             let strength = match () {
                 () if is_next => NEXT_STRENGTH,
-                () if is_secondary => 35 * percent / 100,
-                () => 55 * percent / 100,
+                () if is_secondary => 35,
+                () => 55,
             };
-            let weight = (age, strength, WARNING_STRENGTH * percent / 100);
+            let weight = (age, strength * percent / 100, WARNING_STRENGTH * percent / 100);
             self.output_lines(output, &name, only_warnings, weight);
         }
     }

@@ -85,11 +85,11 @@ fn a_view_of_ours_that_replaces_a_history_has_nothing_new() {
 fn a_teammate_reports_by_its_name_and_notices_between_programs_are_left_out() {
     let mut briefing = Briefing::default();
     briefing.begin_turn(1, "Review the lexer.", None);
-    let message = "<teammate-message teammate_id=\"ann\" color=\"blue\">\n{\"type\":\"idle_notification\"}\n</teammate-message>\n\n<teammate-message teammate_id=\"bob\" color=\"red\" summary=\"The lexer fails one criterion\">\n**Result:** `'` ends no string, so the last quote is lost.\n</teammate-message>";
+    let message = "<teammate-message teammate_id=\"ann\" color=\"blue\">\n{\"type\":\"idle_notification\"}\n</teammate-message>\n\n<teammate-message teammate_id=\"bob\" color=\"red\" summary=\"Lexer -> one criterion fails\">\n**Result:** `'` ends no string, so the last quote is lost.\n</teammate-message>";
     briefing.record_agent_report(5, message, None);
     let text = render(&briefing, &HostFacts::default(), 2_000);
     assert!(text.contains("turn 1, teammate bob (#5):"), "{text}");
-    assert!(text.contains("The lexer fails one criterion"), "{text}");
+    assert!(text.contains("Lexer -> one criterion fails") && !text.contains("\">"), "{text}");
     assert!(text.contains("ends no string"), "{text}");
     assert!(!text.contains("ann") && !text.contains("idle_notification"), "{text}");
 }

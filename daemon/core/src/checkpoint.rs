@@ -34,6 +34,8 @@ pub struct Checkpoint {
     pub seq: u64,
     /// Base of relative paths.
     pub cwd: Option<String>,
+    /// The branch that the harness saw last.
+    pub git_branch: Option<String>,
     /// The person's requests, oldest first; the last one is active.
     pub requests: Requests,
     pub plan: Plan,

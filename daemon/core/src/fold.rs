@@ -92,7 +92,7 @@ const SAVED_BYTES: usize = 64 * 1_024;
 impl Fold {
     /// Version of the saved form. Raise it with every change of what is folded or how: folds of other
     /// versions are folded again from the start.
-    pub const VERSION: u32 = 59;
+    pub const VERSION: u32 = 60;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -343,6 +343,7 @@ impl Fold {
                 self.meter.reported(place.line, *usage);
             }
             Body::TurnFailed(cause) => self.head.blocked = self.failures.failed(at, *cause),
+            Body::OnBranch { name } => self.on_branch(Some(name)),
             Body::Unknown => self.head.unknown += 1,
             Body::Malformed => self.head.malformed += 1,
             // These produce a step instead.

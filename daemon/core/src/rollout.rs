@@ -197,6 +197,10 @@ pub enum Body<'a> {
     TurnComplete,
     TurnAborted,
     TurnFailed(TurnFailure),
+    /// The branch of git that is checked out.
+    OnBranch {
+        name: Cow<'a, str>,
+    },
     /// The harness reports files it changed.
     FilesChanged {
         call_id: Cow<'a, str>,
@@ -208,6 +212,7 @@ pub enum Body<'a> {
     CommandDone {
         /// The call or nested call that ran it.
         call_id: Cow<'a, str>,
+        /// Empty if the report does not say.
         command: String,
         /// Its exit status, if it ended.
         exit_code: Option<i64>,

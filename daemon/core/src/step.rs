@@ -148,6 +148,7 @@ impl Stepper {
                 None
             }
             Body::Settings(_)
+            | Body::OnBranch { .. }
             | Body::CompactionUndone { .. }
             | Body::Title { .. }
             | Body::TurnFailed(_)
@@ -291,6 +292,9 @@ impl Stepper {
             return self.pending.reported(at, call_id, exit_code).map(Step::Answered);
         }
         self.pending.note_settled(call_id);
+        if script.is_empty() {
+            return None;
+        }
         let script = NewCall::script(at, call_id, script, self.folder.as_deref());
         Some(Step::Ran { script, exit_code })
     }

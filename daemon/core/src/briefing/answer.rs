@@ -9,7 +9,8 @@ const CHOICE_BYTES: usize = 240;
 /// The text that a short answer refers to: the options of the agent's last report that it names, else the
 /// question at the report's end.
 pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
-    if typed.is_empty() || typed.len() > CHOICE_BYTES {
+    // A command of the agent's program answers nothing.
+    if typed.is_empty() || typed.len() > CHOICE_BYTES || typed.starts_with('/') {
         return Vec::new();
     }
     let is_short = typed.len() <= ANSWER_BYTES;
@@ -123,6 +124,11 @@ pub(super) fn is_decision(typed: &str) -> bool {
     })
 }
 
+/// Whether a message only says yes or no, or picks an option.
+pub(super) fn only_answers(typed: &str) -> bool {
+    typed.len() <= ANSWER_BYTES && (is_decision(typed) || !options(typed).is_empty())
+}
+
 /// Maximum options of a list.
 const OPTIONS_MAX: usize = 6;
 
@@ -198,6 +204,11 @@ pub(super) fn is_menu_line(line: &str) -> bool {
 
 /// The options that an answer names: letters, numbers, and codes of a menu such as `CR`.
 fn options(typed: &str) -> Vec<String> {
+    if let [key] = typed.trim().as_bytes()
+        && key.is_ascii_alphabetic()
+    {
+        return vec![typed.trim().to_ascii_uppercase()];
+    }
     let words = typed.split(|c: char| !c.is_alphanumeric());
     let is_option = |word: &&str| {
         let is_code = (1..=CODE_BYTES).contains(&word.len())
@@ -264,8 +275,12 @@ fn option_names(typed: &str) -> Vec<String> {
     picked.iter().flat_map(|word| options(&word.to_uppercase())).collect()
 }
 
-/// Whether a line of a list or table is the given option: `B) …`, `2. …`, `| A | …`, `[C] …`.
+/// Whether a line of a list or table is the given option: `B) …`, `2. …`, `| A | …`, or has its key: `[C] …`.
 fn is_option(line: &str, option: &str) -> bool {
+    let is_key = option.bytes().all(|byte| byte.is_ascii_uppercase());
+    if is_key && line.contains(&format!("[{option}] ")) {
+        return true;
+    }
     let line = line.trim_start_matches(['|', ' ', '*', '[', '(', '`']);
     line.strip_prefix(option).is_some_and(|rest| {
         rest.starts_with(['.', ')', ':', ']', '*', '|', '`'])
@@ -352,5 +367,8 @@ mod tests {
         assert_eq!(answered("still too wide.", &offer), [""; 0]);
         let menu = ["[DS] Write the story", "[CR] Review the code"];
         assert_eq!(answered("CR", &menu), ["[CR] Review the code"]);
+        let menu = ["Shall the lexer stay?", "[E] **Exit** the review", "[C] Continue"];
+        assert_eq!(answered("e", &menu), ["[E] **Exit** the review"]);
+        assert_eq!(answered("/review", &menu), [""; 0]);
     }
 }

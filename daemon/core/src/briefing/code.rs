@@ -31,7 +31,8 @@ pub(super) fn added_lines(
         at += 1;
         rest = below;
         let declares = declared_name(line).is_some();
-        if is_elsewhere(line) || !declares && line.len() < BYTES_MIN {
+        // A short line that replaced another says what became of that.
+        if is_elsewhere(line) || !declares && line.len() < BYTES_MIN && !has_was(line) {
             continue;
         }
         let (most, strength) = if declares { (BLOCK_LINES, 110) } else { (2, strength_of(line)) };
@@ -75,7 +76,7 @@ static INFORMATIVE_CODE: Phrases =
 fn strength_of(line: &str) -> u16 {
     let is_comment =
         ["//", "#", "--", "/*", "*", "\"\"\"", "<!--"].iter().any(|mark| line.starts_with(mark));
-    let has_message = line.split('"').nth(1).is_some_and(|words| words.len() > 11);
+    let has_message = line.split('"').nth(1).is_some_and(is_message) && !is_attribute(line);
     match () {
         () if has_message || INFORMATIVE_CODE.is_in(line) => 100,
         () if is_comment && line.starts_with("///") => 40,
@@ -83,6 +84,18 @@ fn strength_of(line: &str) -> u16 {
         () if is_field(line) => 10,
         () => 35,
     }
+}
+
+fn is_message(words: &str) -> bool {
+    words.len() > 11 && words.bytes().filter(u8::is_ascii_alphabetic).count() * 2 > words.len()
+}
+
+/// Whether a line only sets an attribute of markup: `className="wide"`, `d="M4 12"`.
+fn is_attribute(line: &str) -> bool {
+    let name = line.split('=').next().unwrap_or_default();
+    line[name.len()..].starts_with("=\"")
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// Whether a line sets a field of a value, as tables of test cases do over and over: `is_open: true,`.
@@ -173,6 +186,8 @@ mod tests {
             "found.push(line.text());",
             "is_expected: true,",
         ];
+        assert_eq!(strength_of("d=\"M4 12a8 8 0 0 1 8-8\""), strength_of("found.push(line)"));
+
         let strengths = strengths.map(strength_of);
         assert!(strengths.is_sorted_by(|one, next| one > next), "{strengths:?}");
     }

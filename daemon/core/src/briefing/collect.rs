@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::answer;
 use super::chain::Chain;
 use super::checks::{Commands, FailedCommand, Failure};
 use super::effects::Effects;
@@ -117,9 +118,9 @@ pub(super) struct TurnRecord {
 
 /// A request as typed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct ActiveRequest {
-    seq: u64,
-    text: String,
+pub(super) struct ActiveRequest {
+    pub seq: u64,
+    pub text: String,
 }
 
 /// How a turn proceeded after its request.
@@ -142,6 +143,8 @@ pub(super) struct RunningCall {
     pub what: String,
     /// What its inline programs are for.
     pub summary: String,
+    /// A sub-agent made it: it is none of the thread's last actions.
+    pub is_aside: bool,
     /// Program of the main command; empty for a tool.
     pub program: String,
     /// Files it changes if it succeeds.
@@ -278,6 +281,11 @@ impl Briefing {
     }
 
     /// The number of the current turn.
+    /// Whether a command of git named the branch.
+    pub fn has_branch(&self) -> bool {
+        self.commands.git.branch().is_some()
+    }
+
     pub fn turn(&self) -> u32 {
         self.turn
     }
@@ -302,6 +310,21 @@ impl Briefing {
     /// Seq and text of the last request.
     pub(super) fn active(&self) -> (u64, &str) {
         (self.active.seq, &self.active.text)
+    }
+
+    /// The request that an answer goes on with, or the one before if nothing was said of it yet.
+    pub(super) fn before_active(&self) -> Option<&ActiveRequest> {
+        if answer::only_answers(&self.active.text) {
+            return self.earlier.iter().rev().find(|it| !answer::only_answers(&it.text));
+        }
+        let before = self.turn.saturating_sub(1);
+        let is_open = self.outcome(before) == TurnOutcome::Open && !self.is_answered_after(before);
+        self.earlier.back().filter(|_| is_open)
+    }
+
+    /// The transcript line of the request before the active one; 0 if there is none.
+    pub(super) fn request_before(&self) -> u64 {
+        self.earlier.back().map_or(0, |it| it.seq)
     }
 
     pub(super) fn template_name(&self) -> &str {

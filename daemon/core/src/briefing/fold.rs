@@ -46,8 +46,12 @@ impl Briefing {
                 self.record_command(run, folder);
             }
             Step::FilesChanged(changes) => {
-                for change in changes {
-                    let path = Places { from: folder, folder }.shown(&change.path);
+                let shown = |change: &Change| Places { from: folder, folder }.shown(&change.path);
+                let paths: Vec<String> = changes.iter().map(shown).collect();
+                if self.end_patch(at.seq, &paths) {
+                    return;
+                }
+                for (change, path) in changes.iter().zip(paths) {
                     self.record_edit(at.seq, &edit(change, path));
                 }
             }
@@ -86,6 +90,7 @@ impl Briefing {
                 _ => call.what.clone(),
             },
             summary: summary(action, places),
+            is_aside: call.is_aside,
             program: program_of(called),
             edits,
             outdated,
@@ -121,6 +126,21 @@ impl Briefing {
             self.record_edit(seq, edit);
             self.commands.edited(seq, std::slice::from_ref(&edit.path));
         }
+    }
+
+    /// Ends the patch that a harness reports as applied before it is answered: its own edits have the lines.
+    fn end_patch(&mut self, seq: u64, paths: &[String]) -> bool {
+        let is_it = |call: &&RunningCall| {
+            !call.edits.is_empty() && call.edits.iter().all(|edit| paths.contains(&edit.path))
+        };
+        let Some(call_id) = self.running.iter().rfind(is_it).map(|call| call.call_id.clone())
+        else {
+            return false;
+        };
+        self.record_changes(seq, &call_id);
+        self.take_running(&call_id);
+        self.record_patch((seq, &call_id), paths, CommandOutcome::Unknown, "");
+        true
     }
 
     /// Marks what is known of a file that a program changed.

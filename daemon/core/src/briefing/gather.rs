@@ -77,9 +77,6 @@ pub(super) fn gather<'a>(
     builder.mark_outdated();
     builder.leave_out_folder();
     units::link(&mut builder.candidates);
-    // A request's heading is already part of its first line.
-    let requests = builder.candidates.iter_mut().filter(|it| it.kind == EvidenceKind::Request);
-    requests.for_each(|request| request.heading = Cow::Borrowed(""));
     let focus = builder.focus();
     (builder.candidates, focus)
 }
@@ -100,6 +97,7 @@ impl<'a> Builder<'a> {
         self.lines(EvidenceKind::Remark, self.briefing.remarks.iter());
         let first = self.candidates.len();
         self.lines(EvidenceKind::Added, self.briefing.added.iter());
+        self.raise_newest_edits(first);
         shares::lower_behind(&mut self.candidates[first..], shares::OF_EDITS);
         self.raise_first_of_edits(first);
         self.documents();

@@ -23,6 +23,10 @@ pub(super) fn level_of(line: &str) -> usize {
 const LABEL_BYTES: usize = 200;
 const HEADING_BYTES: usize = 80;
 const HEADING_ALONE_BYTES: usize = 150;
+const SECTION_BYTES: usize = 40;
+
+/// Stands between a section and a heading.
+pub(super) const BELOW: &str = " › ";
 
 /// `Section › Heading`, of at most [`HEADING_ALONE_BYTES`].
 pub(super) fn below_section(section: &str, heading: &str) -> String {
@@ -30,9 +34,11 @@ pub(super) fn below_section(section: &str, heading: &str) -> String {
     if section.is_empty() || heading.is_empty() || heading.len() > HEADING_BYTES {
         return heading.into_owned();
     }
-    let section =
-        text::cut_words(section, (HEADING_BYTES - 5).saturating_sub(heading.len()).max(24));
-    text::cut_words(&format!("{section} › {heading}"), HEADING_BYTES).into_owned()
+    let section = text::cut_words(
+        section,
+        (HEADING_BYTES - 5).saturating_sub(heading.len()).clamp(24, SECTION_BYTES),
+    );
+    text::cut_words(&format!("{section}{BELOW}{heading}"), HEADING_BYTES).into_owned()
 }
 
 /// An item of at least this many words says something.
@@ -91,6 +97,20 @@ pub(super) fn heading_of(line: &str) -> Option<&str> {
     let bold = line.strip_suffix(':').unwrap_or(line);
     let bold = bold.strip_prefix("**")?.strip_suffix("**")?;
     (!bold.contains("**")).then(|| bold.trim_end_matches(':'))
+}
+
+/// The headings that a message begins with, but for the last one, which stands above its first lines: `Do this: Plan`.
+pub(super) fn title_above(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
+    let mut titles: Vec<&str> = Vec::new();
+    while let Some(line) = lines.next() {
+        let title = heading_of(line).or(Some(line).filter(|line| line.ends_with(':')));
+        match title.filter(|_| lines.peek().is_some_and(|next| heading_of(next).is_some())) {
+            Some(title) => titles.push(title),
+            None => break,
+        }
+    }
+    titles.join(" ")
 }
 
 /// The text of a list item without its bullet; a number stays, since people refer to it.

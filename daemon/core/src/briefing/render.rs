@@ -101,6 +101,9 @@ fn other_files_bytes(max_tokens: u64) -> usize {
 /// Maximum selection passes: with room that was left over, or less after an overrun.
 const PASSES: usize = 8;
 
+/// Maximum bytes of the request before.
+const BEFORE_BYTES: usize = 400;
+
 /// The section with the request to continue.
 fn task(briefing: &Briefing, host: &HostFacts<'_>, bytes: usize) -> String {
     let (seq, request) = briefing.active();
@@ -112,7 +115,12 @@ fn task(briefing: &Briefing, host: &HostFacts<'_>, bytes: usize) -> String {
         TurnOutcome::Open | TurnOutcome::Answered => "the agent spoke last",
         TurnOutcome::Interrupted => "interrupted by the person",
     };
-    let head = format!("[TASK]\n#{seq} ({mark}) ");
+    let before = briefing.before_active().filter(|_| bytes > BEFORE_BYTES);
+    let before = before.filter(|before| !host.hides(&before.text, None)).map(|before| {
+        let text = text::one_line_cut(&before.text, BEFORE_BYTES.min(bytes / 4));
+        format!("#{} (before it) {}\n", before.seq, quote::line(&text))
+    });
+    let head = format!("[TASK]\n{}#{seq} ({mark}) ", before.unwrap_or_default());
     let room = bytes.saturating_sub(head.len());
     let mut request =
         host.choices.map_or(request.into(), |choices| choices.without_hidden(request)).into_owned();

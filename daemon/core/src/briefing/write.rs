@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::collect::THOUGHT;
 use super::host_facts::HostFacts;
 use super::kinds::{EvidenceKind, RULES};
+use super::lines::BELOW;
 use super::select::Quote;
 use super::spot::Shape;
 use crate::{quote, text};
@@ -148,10 +149,10 @@ impl<'q> LineWriter<'q> {
         let is_next =
             self.last.is_some_and(|last| is_of_text(last, line) && last.spot.is_before(line.spot));
         // The line above may be the heading itself.
+        let (section, bare) = heading.rsplit_once(BELOW).unwrap_or(("", heading));
         let is_above = |last: &Quote<'_>| {
-            let is_near =
-                is_next || last.spot.is_unknown() && is_whole_heading(heading, &last.text);
-            is_near && is_heading(heading, &last.text)
+            let is_near = is_next || last.spot.is_unknown() && is_whole_heading(bare, &last.text);
+            is_near && is_heading(bare, &last.text)
         };
         let is_below_parent = !is_new_group && self.last.is_some_and(is_above);
         // After the lines nested in an item its list goes on, as the next number says.
@@ -164,9 +165,13 @@ impl<'q> LineWriter<'q> {
         if is_new_group && !group.is_empty() {
             out.push_str(&format!("{group}:\n"));
         }
-        let is_written = is_new_heading && !is_below_parent && !is_back;
+        let is_said = line.kind == EvidenceKind::Request && self.is_said(line);
+        let is_written = is_new_heading && !is_below_parent && !is_back && !is_said;
         if is_written && !heading.is_empty() {
-            out.push_str(&format!(" {}:\n", heading.trim_end_matches([':', '：'])));
+            let is_known = !is_new_group && is_section_of(section, self.heading);
+            let heading = if is_known { bare } else { heading };
+            let indent = if line.kind == EvidenceKind::Request { "  " } else { " " };
+            out.push_str(&format!("{indent}{}:\n", heading.trim_end_matches([':', '：'])));
             is_marked = false;
         } else if !is_new_group && is_written {
             out.push_str(if self.heading == THOUGHT { SAID } else { NO_HEADING });
@@ -185,6 +190,15 @@ impl<'q> LineWriter<'q> {
         (self.group, self.heading, self.last) = (group, heading, Some(line));
     }
 
+    /// Whether a line of a request stands below its heading anyway: the first one has it in its text.
+    fn is_said(&self, line: &Quote<'_>) -> bool {
+        let heading = &*line.heading;
+        let has_it = |quote: &Quote<'_>| {
+            quote.text.contains(&format!("{heading}: ")) || is_heading(heading, quote.text.trim())
+        };
+        heading.is_empty() || has_it(line) || self.last.is_some_and(has_it)
+    }
+
     /// Whether lines are left out between the last one and `line`, below the heading of the last one.
     fn marks_end(&self, line: &Quote<'_>, is_new_heading: bool, is_next: bool) -> bool {
         let Some(last) = self.last.filter(|last| !last.spot.is_unknown()) else { return false };
@@ -199,6 +213,14 @@ impl<'q> LineWriter<'q> {
             mark(out);
         }
     }
+}
+
+/// Whether the heading written last is of that section, or its title. Either may be cut.
+fn is_section_of(section: &str, heading: &str) -> bool {
+    let known = heading.rsplit_once(BELOW).map_or(heading, |(section, _)| section);
+    let (section, known) = (section.trim_end_matches('…'), known.trim_end_matches('…'));
+    !section.is_empty()
+        && (known.starts_with(section) || section.starts_with(known) && !known.is_empty())
 }
 
 /// Whether a line is followed by others of the same list, table, code or section. After prose without a heading

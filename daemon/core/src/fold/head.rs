@@ -28,9 +28,19 @@ impl Fold {
         self.head.forked_from = short(&meta.forked_from);
         self.head.is_ephemeral = meta.is_ephemeral;
         self.head.history_base.clone_from(&meta.history_base);
-        self.head.git_branch = short(&meta.git_branch);
+        self.on_branch(meta.git_branch.as_deref());
         if self.head.cwd.is_some() {
             self.checkpoint.cwd.clone_from(&self.head.cwd);
+        }
+    }
+}
+
+impl Fold {
+    pub(super) fn on_branch(&mut self, name: Option<&str>) {
+        if self.head.git_branch.as_deref() != name {
+            let name = name.map(|name| redact::redact(text::prefix(name, limits::NAME_BYTES)));
+            self.head.git_branch = name.map(|name| name.text.into_owned());
+            self.checkpoint.git_branch.clone_from(&self.head.git_branch);
         }
     }
 }

@@ -15,6 +15,7 @@ mod block;
 mod continuation;
 mod kind;
 mod meta;
+mod progress;
 pub mod responses;
 mod result;
 pub(super) mod tool;
@@ -76,6 +77,8 @@ struct Line<'a> {
     message: Option<&'a RawValue>,
     tool_use_result: Option<&'a RawValue>,
     attachment: Option<&'a RawValue>,
+    /// What a `progress` line reports.
+    data: Option<&'a RawValue>,
     custom_title: Option<Text<'a>>,
     ai_title: Option<Text<'a>>,
     summary: Option<Text<'a>>,
@@ -128,6 +131,10 @@ fn read_line(line: &Line<'_>, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)
         ("assistant", Some(message), _) => assistant(line, message, &mut show),
         ("attachment", _, Some(attachment)) => {
             attachment::read(line, attachment, &mut show);
+            Some(())
+        }
+        ("progress", ..) if let Some(data) = line.data => {
+            progress::read(data, &mut show);
             Some(())
         }
         _ => {
@@ -189,10 +196,18 @@ fn user_text(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
             if let Some(failure) = words::failed_compaction(text) {
                 show(Body::TurnFailed(failure));
             }
+            show_ended(text, show);
             (Role::Developer, text.into())
         }
     };
     show(Body::Item(Item::Message { role, text, images }, tokens));
+}
+
+/// Reports a command in the background that a notice says has ended.
+fn show_ended(notice: &str, show: &mut Show<'_>) {
+    if let Some((call_id, exit_code)) = words::ended_command(notice) {
+        show(Body::CommandDone { call_id: call_id.into(), command: String::new(), exit_code });
+    }
 }
 
 /// What a sub-agent did counts, but it is not an item of its parent.
@@ -213,6 +228,11 @@ fn assistant(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()>
     }
     if let Some(cwd) = &line.cwd {
         show(Body::Folder { path: slashed(&cwd.0) });
+    }
+    // A checkout of a commit has no branch.
+    let on = line.git_branch.as_ref().map(|name| name.0.as_ref());
+    if let Some(name) = on.filter(|name| !name.is_empty() && *name != "HEAD" && !is_aside(line)) {
+        show(Body::OnBranch { name: name.into() });
     }
     let is_end = message.stop_reason.is_some_and(|reason| reason.0 == "end_turn");
     for (mut item, tokens) in items {

@@ -116,6 +116,30 @@ pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
 /// Prefix of the message that carries a summary of Codex.
 pub const CODEX_SUMMARY_OPENING: &str = "Another language model started to solve this problem";
 
+/// What Claude Code writes around a model's summary: the draft before it, and advice on how to go on.
+const SUMMARY_DRAFT: (&str, &str) = ("\nAnalysis:\n", "\nSummary:\n");
+const SUMMARY_ADVICE: [&str; 3] = [
+    "\nIf you need specific details from before compaction",
+    "\nPlease continue the conversation from where we left",
+    "\nContinue the conversation from where it left off",
+];
+
+/// A model's summary without what a harness put around it.
+pub fn summary_words(message: &str) -> &str {
+    let mut words = message;
+    if words.starts_with(CODEX_SUMMARY_OPENING) {
+        words = words.split_once('\n').map_or(words, |(_, rest)| rest);
+    }
+    let (draft, opening) = SUMMARY_DRAFT;
+    if let Some((_, drafted)) = words.split_once(draft) {
+        words = drafted.split_once(opening).map_or(words, |(_, rest)| rest);
+    }
+    for advice in SUMMARY_ADVICE {
+        words = words.rfind(advice).map_or(words, |at| &words[..at]);
+    }
+    words.trim()
+}
+
 /// The line above every view; `client::briefing` has the same text.
 pub const VIEW_HEADER: &str = "[SESSION_CHECKPOINT v1]";
 

@@ -4,6 +4,8 @@
 //! These are in the answer of a call, not in a message of the person. The formats are those of Claude Code and
 //! Codex.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 
 /// Tools that ask the person.
@@ -17,6 +19,11 @@ const REASON: &str = "the user said:\n";
 
 /// The text after it.
 const NOTE: &str = "\n\nNote: ";
+
+/// What Claude Code writes as the reason of a person who wants to talk about the questions first, and what precedes the
+/// questions.
+const CLARIFIES: &str = "The user wants to clarify these questions.";
+const QUESTIONS: &str = "Questions asked:\n";
 
 /// A question and its answer. The question may be an id.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,10 +48,13 @@ pub fn choices(tool: &str, answer: &str) -> Vec<Reply> {
 }
 
 /// The person's reason for declining a call. `answer` is the answer of a refused call.
-pub fn declined(answer: &str) -> Option<&str> {
+pub fn declined(answer: &str) -> Option<Cow<'_, str>> {
     let (_, words) = answer.strip_prefix(DECLINED)?.split_once(REASON)?;
     let words = words.rsplit_once(NOTE).map_or(words, |(words, _)| words).trim();
-    (!words.is_empty()).then_some(words)
+    match words.split_once(QUESTIONS).filter(|_| words.starts_with(CLARIFIES)) {
+        Some((_, questions)) => Some(Cow::Owned(format!("wants to clarify first: {questions}"))),
+        None => (!words.is_empty()).then_some(Cow::Borrowed(words)),
+    }
 }
 
 #[derive(Deserialize)]
@@ -101,7 +111,13 @@ mod tests {
     #[test]
     fn the_reason_for_declining_a_call_is_parsed() {
         let text = "execution error: The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nkeep the old name\n\nNote: the next message";
-        assert_eq!(declined(text), Some("keep the old name"));
+        assert_eq!(declined(text).as_deref(), Some("keep the old name"));
+        let clarifies = text.replace(
+            "keep the old name",
+            "The user wants to clarify these questions.\n    Start by asking.\n\n    Questions asked:\n- \"Which?\"\n  (No answer provided)",
+        );
+        let clarified = "wants to clarify first: - \"Which?\"\n  (No answer provided)";
+        assert_eq!(declined(&clarifies).as_deref(), Some(clarified));
         assert_eq!(declined("execution error: no such file. the user said:\nx"), None);
         assert_eq!(declined(text.split(" To").next().unwrap()), None);
     }

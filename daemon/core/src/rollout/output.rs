@@ -194,10 +194,10 @@ fn number(text: &str) -> Option<i64> {
 
 /// Every line of a test summary matches this; skip other lines at the speed of a substring search.
 static RESULT: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new("(?-u)passed|failed|Passed|Failed|PASSED|FAILED").ok());
+    LazyLock::new(|| Regex::new("(?-u)pass|fail|Pass|Fail|PASS|FAIL").ok());
 
-/// Counts of the summaries of a test runner: cargo and libtest, nextest, pytest, jest and vitest, dotnet. `None`
-/// if there is no known summary.
+/// Counts of the summaries of a test runner: cargo and libtest, nextest, pytest, jest and vitest, dotnet, bun, node,
+/// mocha, playwright. `None` if there is no known summary.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
     let tail = text::suffix(text, 16 * 1_024);
     let mut total: Option<TestCounts> = None;
@@ -211,11 +211,16 @@ pub fn test_counts(text: &str) -> Option<TestCounts> {
             .iter()
             .any(|mark| lower.starts_with(mark))
             || (lower.contains(" passed") || lower.contains(" failed")) && lower.contains(" in ");
-        if !is_summary {
+        let alone = count_alone(&lower);
+        if !is_summary && alone.is_none() {
             continue;
         }
         let count = |word: &str| number_before(&lower, word);
-        let (passed, failed) = (count("passed"), count("failed"));
+        let (passed, failed) = match alone {
+            Some((number, true)) => (Some(number), None),
+            Some((number, false)) => (None, Some(number)),
+            None => (count("passed"), count("failed")),
+        };
         if passed.is_none() && failed.is_none() {
             continue;
         }
@@ -224,6 +229,21 @@ pub fn test_counts(text: &str) -> Option<TestCounts> {
         counts.failed += failed.unwrap_or(0);
     }
     total
+}
+
+/// The count of a line that has no other words, and whether it is of tests that passed: ` 3 pass`, `# fail 1`,
+/// `2 passing (4s)`. `line` is in lower case.
+fn count_alone(line: &str) -> Option<(u64, bool)> {
+    const PASSED: [&str; 3] = ["pass", "passing", "passed"];
+    const FAILED: [&str; 3] = ["fail", "failing", "failed"];
+    let bare = line.trim_start_matches(['#', 'ℹ', ' ']);
+    let bare = bare.split_once(" (").map_or(bare, |(count, _)| count);
+    let (one, other) = bare.split_once(' ')?;
+    let (number, word) = match one.parse() {
+        Ok(number) => (number, other),
+        Err(_) => (other.parse().ok()?, one),
+    };
+    (PASSED.contains(&word) || FAILED.contains(&word)).then(|| (number, PASSED.contains(&word)))
 }
 
 /// The number just before `word` or, as in "failed: 2", just after it.
@@ -349,11 +369,22 @@ mod tests {
             ("===== 1 failed in 0.12s =====", 0, 1),
             ("Test Suites: 1 failed, 1 total\nTests:       2 failed, 4 passed, 6 total", 4, 2),
             (" Test Files  1 failed | 1 passed (2)\n      Tests  2 failed | 3 passed (5)", 3, 2),
+            (" 1218 pass\n 1 fail\n 2614 expect() calls\nRan 1219 tests across 56 files.", 1218, 1),
+            ("# tests 4\n# pass 3\n# fail 1\n# cancelled 0", 3, 1),
+            ("ℹ tests 3\nℹ pass 3\nℹ fail 0\nℹ duration_ms 5", 3, 0),
+            ("  12 passing (40ms)\n  2 failing\n\n  1) parser", 12, 2),
+            ("  1 failed\n    a.spec.ts:3:5 › a\n  3 passed (5.1s)", 3, 1),
             (&format!("test result: ok. 2 passed; 0 failed\n{}", "note\n".repeat(2_000)), 2, 0),
         ] {
             assert_eq!(test_counts(text), Some(TestCounts { passed, failed }), "{text}");
         }
-        for text in ["nothing was tested", "retrying after 2 failed attempts", "3 passed along"] {
+        for text in [
+            "nothing was tested",
+            "retrying after 2 failed attempts",
+            "3 passed along",
+            "2 fail-safes",
+            "fail 3 times",
+        ] {
             assert_eq!(test_counts(text), None, "{text}");
         }
     }

@@ -295,8 +295,8 @@ impl NewCall {
     fn patch(&mut self, ops: Vec<FileOp>) {
         let changes: Vec<Change> = ops.into_iter().map(Change::of).collect();
         self.call.what = match changes.first() {
-            Some(first) => cut_name(format!("apply_patch {}", first.path)),
-            None => "apply_patch".to_owned(),
+            Some(first) => cut_name(format!("edit {}", first.path)),
+            None => "edit".to_owned(),
         };
         let kept = |change: &Change| Change {
             hash: change.hash.clone(),
@@ -392,7 +392,7 @@ impl Change {
     }
 
     /// A change reported by the harness.
-    pub(super) fn reported(op: &FileOp) -> Self {
+    pub fn reported(op: &FileOp) -> Self {
         Self::of(op.clone())
     }
 

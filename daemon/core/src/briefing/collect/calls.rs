@@ -58,7 +58,10 @@ impl Briefing {
         let whole = text::cut_middle(&script, ACTION_BYTES).into_owned();
         let what = lines::cut(&script, 160).into_owned();
         let call_id = running.call_id.clone();
-        push_bounded(&mut self.actions, RecentCall { seq: running.seq, call_id, text: whole }, 4);
+        if !running.is_aside {
+            let recent = RecentCall { seq: running.seq, call_id, text: whole };
+            push_bounded(&mut self.actions, recent, 4);
+        }
         push_bounded(&mut self.running, RunningCall { what, ..running }, RUNNING_MAX);
     }
 

@@ -26,11 +26,17 @@ const TEMPLATE_NAME_BYTES: usize = 56;
 /// Maximum bytes of an answer in a dialog.
 const DIALOG_BYTES: usize = 600;
 
+/// Maximum bytes of a heading that a message has.
+const HEADING_BYTES: usize = 120;
+
 /// A line this short is a title or a name.
 const FRAGMENT_BYTES: usize = 16;
 
 /// Longer messages are mostly pasted, and their lines mean little out of context.
 const PASTED_BYTES: usize = 4 * 1_024;
+
+/// Opens a plan that the person approved, whose lines all count.
+const PLAN: &str = "Implement the following plan:";
 
 /// Maximum bytes of the typed words before what is pasted.
 const INTRODUCTION_BYTES: usize = 1_500;
@@ -110,19 +116,27 @@ impl Briefing {
             );
         }
         let words = text::cut_middle(words, limits::REQUEST_BYTES);
-        let (typed, pasted) = match words.len() > PASTED_BYTES {
+        let (typed, pasted) = match words.len() > PASTED_BYTES && !words.starts_with(PLAN) {
             true => words.split_at(typed_bytes(&words)),
             false => (&*words, ""),
         };
-        let (mut is_first, mut heading, mut last) = (true, String::new(), String::new());
+        let title = lines::title_above(&words);
+        let mut is_first = title.is_empty();
+        if !is_first {
+            self.push(EvidenceKind::Request, seq, 110, lines::tidy(&title, folder, 400));
+        }
+        let (mut heading, mut last) = (String::new(), String::new());
         for (words, is_pasted) in [(typed, false), (pasted, true)] {
             lines::split(words, |message_line| {
+                if title.starts_with(message_line.text) {
+                    return;
+                }
                 // The heading of the lines below was typed as well, unless it is the line above.
-                let is_new =
-                    message_line.heading != heading && !last.starts_with(message_line.heading);
-                let title = (is_new && !message_line.heading.is_empty())
-                    .then(|| format!("{}: ", text::cut_words(message_line.heading, 120)));
-                message_line.heading.clone_into(&mut heading);
+                let below = text::cut_words(message_line.heading, HEADING_BYTES);
+                let is_new = below != heading && !last.starts_with(message_line.heading);
+                let title = (is_new && !below.is_empty()).then(|| format!("{below}: "));
+                heading.clear();
+                heading.push_str(&below);
                 message_line.text.clone_into(&mut last);
                 let line = lines::tidy(message_line.text, folder, 400);
                 let line = format!("{}{line}", title.unwrap_or_default());
@@ -138,7 +152,7 @@ impl Briefing {
                     &mut self.requests,
                     (seq, self.turn),
                     (EvidenceKind::Request, strength),
-                    ("", message_line.heading),
+                    ("", &*below),
                     line,
                 );
             });

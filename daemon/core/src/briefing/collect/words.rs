@@ -90,9 +90,7 @@ impl Briefing {
         }
         self.pending_words.retain(|(_, words)| !summary.contains(text::prefix(words, 80)));
         self.remarks.retain(|line| line.heading != SUMMARY);
-        let is_introduced = summary.starts_with(contextual::CODEX_SUMMARY_OPENING);
-        let body = summary.split_once('\n').filter(|_| is_introduced).map_or(summary, |(_, b)| b);
-        self.record_remark(seq, SUMMARY, body, folder);
+        self.record_remark(seq, SUMMARY, contextual::summary_words(summary), folder);
     }
 
     /// Records another agent's report, which is worth almost as much as a report of the agent itself.
@@ -102,8 +100,10 @@ impl Briefing {
         message: &str,
         folder: Option<&str>,
     ) {
-        // The harness adds the cost at the end.
-        let message = message.split("<usage>").next().unwrap_or_default();
+        // The harness adds the agent's id and the cost at the end.
+        let message = ["<usage>", "\nagentId: "].iter().fold(message, |message, addition| {
+            message.rsplit_once(addition).map_or(message, |(message, _)| message)
+        });
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         if message.trim_start().starts_with(TEAMMATE) {
             for (who, words) in teammates_words(&message) {

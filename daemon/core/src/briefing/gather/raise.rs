@@ -18,7 +18,28 @@ const SHORT_REQUEST_BYTES: usize = 80;
 /// Weight factor of the lines of files that the last calls read or wrote.
 const UNREAD_WEIGHT: f64 = 2.0;
 
+/// Weight factors of what the last edits of a running turn added, newest first. Nothing else says yet what they did, so
+/// their least line counts as an ordinary one.
+const NEWEST_EDITS: [f64; 2] = [2.0, 1.4];
+
 impl Builder<'_> {
+    /// Raises what the last edits of the running turn added: its half-done change.
+    pub(super) fn raise_newest_edits(&mut self, first: usize) {
+        let briefing = self.briefing;
+        if briefing.pending_words().next().is_some() {
+            return;
+        }
+        let of_turn = briefing.added.iter().rev().filter(|line| line.turn == briefing.turn());
+        let mut edits: Vec<u64> = of_turn.map(|line| line.seq).collect();
+        edits.dedup();
+        for (edit, factor) in edits.into_iter().zip(NEWEST_EDITS) {
+            let quotes = &mut self.candidates[first..];
+            for quote in quotes.iter_mut().filter(|quote| quote.order.0 == edit) {
+                quote.weight = quote.weight.max(quote.kind.rule().weights[0]) * factor;
+            }
+        }
+    }
+
     /// Raises what the agent's last calls read and wrote: it has not gone on from it yet.
     pub(super) fn raise_unread(&mut self) {
         let Some(last_call) = self.briefing.actions.back().map(|call| call.seq) else { return };

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::super::answer;
 use super::super::checks::Census;
-use super::super::collect::TurnOutcome;
+use super::super::collect::{CHOSE, RunningCall, TurnOutcome};
 use super::super::coverage;
 use super::super::documents;
 use super::super::git::{self, GitLine};
@@ -180,7 +180,10 @@ impl<'a> Builder<'a> {
             self.push(EvidenceKind::Now, (3, 1), (0, 60), text);
         }
         self.said_last();
-        for running in &self.briefing.running {
+        // What had no result before the request before is of no use now.
+        let before = self.briefing.request_before();
+        let is_gone = |call: &&RunningCall| !call.is_known_running && call.seq < before;
+        for running in self.briefing.running.iter().filter(|call| !is_gone(call)) {
             let text = {
                 let is_of_now = running.seq >= self.briefing.active().0;
                 let state = match (running.is_known_running, is_of_now) {
@@ -234,6 +237,10 @@ impl<'a> Builder<'a> {
         let is_open = briefing.outcome(briefing.turn()) == TurnOutcome::Open
             && briefing.pending_words().next().is_none();
         let Some((seq, said)) = briefing.said_last.as_ref().filter(|_| is_open) else { return };
+        // The person answered it in a dialog.
+        if briefing.requests.iter().any(|line| line.seq > *seq && line.text.starts_with(CHOSE)) {
+            return;
+        }
         self.candidates.retain(|quote| {
             quote.kind != EvidenceKind::Remark || quote.order.0 != *seq || quote.text != *said
         });

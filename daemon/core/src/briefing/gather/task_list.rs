@@ -43,6 +43,11 @@ impl Builder<'_> {
     pub(super) fn tasks(&mut self) {
         let Some((path, tasks)) = self.briefing.tasks.current() else { return };
         let done = tasks.iter().filter(|task| task.is_done).count();
+        let is_only_read = !self.briefing.tasks.is_edited(path);
+        // The boxes of a document that the thread writes are for its readers.
+        if done == 0 && !is_only_read && !tasks::is_list(path) {
+            return;
+        }
         let open = tasks.len() - done;
         let is_outdated = self.briefing.tasks.is_outdated(path);
         let changed = if is_outdated { "; a command changed the file since" } else { "" };
@@ -54,8 +59,12 @@ impl Builder<'_> {
             }
         };
         let (ticked, left) = (of(true), of(false));
-        let is_only_read = !self.briefing.tasks.is_edited(path);
-        let is_of_other_work = is_only_read && self.is_beside_the_work(path);
+        let is_of_turn = tasks.iter().any(|task| task.seq > self.briefing.active().0);
+        let changed_files = self.briefing.effects.since(0);
+        let mut named = changed_files.iter().filter(|path| path.contains('/'));
+        let is_done_here = named.any(|path| tasks.iter().any(|task| task.text.contains(path)));
+        let is_of_other_work =
+            is_only_read && (!is_of_turn && !is_done_here || self.is_beside_the_work(path));
         let changed = match changed {
             "" if is_only_read => "; only read here, not changed",
             changed => changed,
@@ -71,7 +80,7 @@ impl Builder<'_> {
         );
         let has_room = self.max_tokens >= TASKS_TOKENS;
         if let Some(counts) = self.candidates.last_mut() {
-            counts.is_fixed = open > 0 && has_room;
+            counts.is_fixed = open > 0 && has_room && !is_of_other_work;
         }
         self.candidates.retain(|quote| {
             let (_, words) = quote.text.split_once("] ").unwrap_or_default();

@@ -1,9 +1,5 @@
 //! Splits a message into its lines, with their headings.
 
-use std::collections::HashMap;
-
-use rustc_hash::FxBuildHasher;
-
 use super::{
     GOES_ON, LABEL_BYTES, SENTENCE_BYTES, below_section, heading_of, is_deeper, is_nested, is_rule,
     item_of, leads, level_of, says_something, sentences, tidy,
@@ -14,7 +10,7 @@ use crate::briefing::spot::{Shape, Spot};
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::briefing) struct MessageLine<'a> {
     pub heading: &'a str,
-    /// What is above the heading, if the message has the same heading more than once.
+    /// The heading above the heading.
     pub section: &'a str,
     pub text: &'a str,
     pub shape: Shape,
@@ -22,7 +18,7 @@ pub(in crate::briefing) struct MessageLine<'a> {
 }
 
 impl MessageLine<'_> {
-    /// Its heading, with the section if needed.
+    /// Its heading, below its section.
     pub(in crate::briefing) fn label(&self) -> String {
         below_section(
             &tidy(self.section, None, LABEL_BYTES),
@@ -30,6 +26,9 @@ impl MessageLine<'_> {
         )
     }
 }
+
+/// Opens a line by which an agent tells Codex's application what it did with git: `::git-push{branch="main"}`.
+const GIT_DIRECTIVE: &str = "::git-";
 
 /// A heading in a message.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,27 +48,7 @@ pub(in crate::briefing) fn split<'a>(message: &'a str, visit: impl FnMut(Message
     while let Some(line) = lines.next() {
         reader.read(line, lines.peek().copied());
     }
-    let mut lines = reader.lines;
-    name_sections(&mut lines);
-    lines.into_iter().for_each(visit);
-}
-
-/// Keeps the section of headings that occur in several sections.
-fn name_sections(lines: &mut [MessageLine<'_>]) {
-    // Most messages have none.
-    if lines.iter().all(|line| line.section.is_empty()) {
-        return;
-    }
-    let mut sections: HashMap<&str, (&str, bool), FxBuildHasher> = HashMap::default();
-    for line in lines.iter() {
-        let known = sections.entry(line.heading).or_insert((line.section, false));
-        known.1 |= known.0 != line.section;
-    }
-    for line in lines {
-        if !sections.get(line.heading).is_some_and(|(_, are_several)| *are_several) {
-            line.section = "";
-        }
-    }
+    reader.lines.into_iter().for_each(visit);
 }
 
 /// Reads a message line by line.
@@ -96,7 +75,7 @@ impl<'a> MessageReader<'a> {
             self.is_code = !self.is_code;
             return;
         }
-        if is_rule(line) {
+        if is_rule(line) || line.starts_with(GIT_DIRECTIVE) {
             return;
         }
         let is_code = self.is_code;

@@ -159,3 +159,63 @@ fn an_answer_to_a_question_that_was_not_meant_is_weak() {
         );
     }
 }
+
+#[test]
+fn an_answer_stands_below_the_request_that_it_goes_on_with() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "/check-the-grammar of the lexer", None);
+    briefing.hold_words(2, "Step 1 is done.\n\n[A] Ask again\n**Select:** [C] Go on to step 2");
+    briefing.begin_turn(3, "c", None);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let task = "[TASK]\n#1 (before it) /check-the-grammar of the lexer\n#3 (in progress) c (in answer to: Select: [C] Go on to step 2)";
+    assert!(text.contains(task), "{text}");
+    briefing.begin_turn(4, "Now the parser of expressions.", None);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let task = "[TASK]\n#3 (before it) c\n#4 (in progress) Now";
+    assert!(text.contains(task), "nothing was said of it\n{text}");
+}
+
+#[test]
+fn what_the_agent_asked_before_a_dialog_is_not_said_last() {
+    let mut briefing = thread();
+    briefing.hold_words(20, "There is no changelog. Shall I make one?");
+    calls(&mut briefing, 21, "d", "AskUserQuestion Changelog");
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("said last (#20)"), "{text}");
+    briefing.record_dialog_answer(22, "Changelog → there is one");
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(!text.contains("said last"), "{text}");
+}
+
+#[test]
+fn a_line_of_a_request_stands_below_its_own_heading() {
+    let mut briefing = Briefing::default();
+    let part = |part: &str| {
+        format!(
+            "### {part}\n\nThe first line of it is long. {}\n\n- The {part} has a table.\n",
+            "x".repeat(300)
+        )
+    };
+    let plan = format!(
+        "Implement the following plan:\n\n# Two tables\n\n{}{}",
+        part("lexer"),
+        part("parser")
+    );
+    briefing.begin_turn(1, &plan, None);
+    briefing.begin_turn(2, "go on", None);
+    let host = HostFacts::default();
+    let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+    let written = |words: &[&str]| {
+        let chosen = quotes.iter().filter(|quote| words.iter().any(|it| quote.text.contains(it)));
+        let mut out = String::new();
+        write::write(&mut out, chosen.collect(), &HostFacts::default(), 0);
+        out
+    };
+    let text = written(&["Two tables", "lexer has"]);
+    assert!(text.contains("Implement the following plan: Two tables\n"), "{text}");
+    assert!(text.contains("  lexer:\n") && !text.contains("parser"), "{text}");
+    let text = written(&["lexer has", "parser has"]);
+    assert!(text.contains("  parser:\n  The parser has a table."), "{text}");
+    let text = written(&["parser: The first", "parser has"]);
+    assert_eq!(text.matches("parser:").count(), 1, "the line has it\n{text}");
+}

@@ -87,3 +87,29 @@ fn a_finished_plan_is_left_out() {
         assert_eq!(text.contains("[x] Read the grammar"), is_shown, "{text}");
     }
 }
+
+#[test]
+fn boxes_are_tasks_only_where_they_are_ticked_or_the_file_is_a_list() {
+    let boxes = "- [ ] Read the grammar\n- [ ] Write the lexer\n";
+    for (path, ticked, is_list) in [
+        ("guide/new-token.md", "", false),
+        ("guide/new-token.md", "- [x] Read the grammar\n", true),
+        ("tasks.md", "", true),
+    ] {
+        let mut briefing = Briefing::default();
+        briefing.begin_turn(1, "Write down how a token is added.", None);
+        edits(&mut briefing, 2, path, boxes, "");
+        edits(&mut briefing, 3, path, ticked, "");
+        let text = render(&briefing, &HostFacts::default(), 4_000);
+        assert_eq!(text.contains("[TASK_LIST]\n"), is_list, "{path}: {text}");
+    }
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Where are we?", None);
+    briefing.record_read(2, "ROADMAP.md", boxes);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("[ ] Write the lexer"), "{text}");
+    briefing.hold_words(3, "At the grammar.");
+    briefing.begin_turn(4, "Then fix the typo in the manual.", None);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(!text.contains("[ ] Write the lexer"), "it belongs to other work: {text}");
+}

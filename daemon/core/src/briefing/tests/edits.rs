@@ -1,5 +1,6 @@
 use super::*;
 use crate::rollout::patch::{FileOp, Op};
+use crate::step::{At, Change, Step};
 
 fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
     briefing.refused = Some((seq, edit_of("docs.md", added, "## Sample\n")));
@@ -246,4 +247,38 @@ fn a_front_matter_says_the_state_to_which_edits_brought_it() {
     let text = replace(13, begun, &format!("{begun}  - analysis\n"));
     assert!(text.contains("\n stepsCompleted: discovery, analysis; title: Readiness\n"), "{text}");
     assert_eq!(text.matches("analysis").count(), 1, "{text}");
+}
+
+#[test]
+fn a_patch_that_the_harness_reports_before_its_answer_has_its_lines() {
+    let mut briefing = thread();
+    let added = "/// Reads one token after the other.\npub fn lex(text: &str) -> Vec<Token> {\n";
+    let edit = edit_of("src/lexer.rs", added, "");
+    let what = "edit src/lexer.rs".to_owned();
+    let call_id = "p".to_owned();
+    briefing.record_call(
+        RunningCall { seq: 20, call_id, what, edits: vec![edit], ..RunningCall::default() },
+        None,
+    );
+    let reported = Change::reported(&FileOp::new("src/lexer.rs", Op::Edited));
+    briefing.step(None, At { seq: 21, ms: 0 }, &Step::FilesChanged(vec![reported]));
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("Reads one token after the other."), "{text}");
+    assert!(text.contains("edit src/lexer.rs → applied"), "{text}");
+    assert!(!text.contains("would add") && !text.contains("no result yet"), "{text}");
+}
+
+#[test]
+fn what_the_last_edits_of_a_running_turn_add_outweighs() {
+    let weight = |is_running: bool| {
+        let mut briefing = thread();
+        edits(&mut briefing, 20, "src/lexer.rs", "const STEP_OF_TABLE: usize = 4;\n", "");
+        if !is_running {
+            briefing.hold_words(21, "The table has steps of four.");
+        }
+        let host = HostFacts::default();
+        let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+        quotes.iter().find(|quote| quote.text.contains("STEP_OF_TABLE")).unwrap().weight
+    };
+    assert!(weight(true) > 2.0 * weight(false));
 }

@@ -64,7 +64,7 @@ fn left_out_lines_of_a_list_a_table_or_a_section_are_marked() {
         (
             nested,
             &["editor", "seen in 2.1"],
-            "1. Story five waits for seven → move it: […]\nmove the editor\n2. Story two waits for seven → move that:\nseen in 2.1\n",
+            "Found › 1. Story five waits for seven → move it: […]\nmove the editor\n2. Story two waits for seven → move that:\nseen in 2.1\n",
         ),
         (long, &["lexer", "of"], &long.replace("  ", "")),
         (sections, &["a.md", "b.md"], "Epic 1 › Files:\na.md\nEpic 2 › Files:\nb.md\n"),

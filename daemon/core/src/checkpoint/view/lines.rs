@@ -25,6 +25,10 @@ pub(super) fn header(inputs: &ViewInputs<'_>) -> Vec<String> {
     let mut forms = Vec::new();
     let cwd = inputs.state.cwd.as_deref().filter(|cwd| cwd.len() <= limits::PATH_BYTES);
     let cwd = cwd.map(quote::line);
+    // What git itself printed is in the view.
+    let branch = inputs.state.git_branch.as_deref().filter(|_| !inputs.state.briefing.has_branch());
+    let branch = branch.map(|name| format!(" branch={}", quote::line(name))).unwrap_or_default();
+    let cwd = cwd.map(|cwd| format!("{cwd}{branch}"));
     match (inputs.thread_id.map(quote::line), cwd) {
         (Some(thread), Some(cwd)) => forms.push(format!("{HEADER}\nthread={thread} cwd={cwd}")),
         (Some(thread), None) => forms.push(format!("{HEADER}\nthread={thread}")),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::{Body, Images, Role};
-use super::{Line, Show, Text, is_aside, user_text};
+use super::{Line, Show, Text, is_aside, show_ended, user_text};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
@@ -129,7 +129,10 @@ fn read_queued_message(line: &Line<'_>, attachment: &Attachment<'_>, show: &mut 
     match (text.is_empty(), mode) {
         (true, _) => show(Body::Passed),
         (false, "prompt") => user_text(line, &text, Images::default(), show),
-        _ => show(Body::message(Role::Developer, text, Images::default())),
+        _ => {
+            show_ended(&text, show);
+            show(Body::message(Role::Developer, text, Images::default()));
+        }
     }
 }
 

@@ -409,3 +409,29 @@ fn half_a_character_is_replaced_and_the_rest_is_read() {
         assert_eq!(entries(&line), [format!("t: {expected}")], "{half}");
     }
 }
+
+#[test]
+fn edits_of_a_sub_agent_that_has_not_reported_are_read_from_its_progress() {
+    let progress = |role: &str, block: &str| {
+        let message = format!(r#"{{"role":"{role}","content":[{block}]}}"#);
+        let noted = format!(r#"{{"type":"{role}","message":{message},"uuid":"v"}}"#);
+        line(
+            "progress",
+            &format!(r#""data":{{"type":"agent_progress","message":{noted},"agentId":"a"}}"#),
+        )
+    };
+    let call = |name: &str| {
+        let input = r#"{"file_path":"/w/a.rs","content":"fn a() {}"}"#;
+        progress(
+            "assistant",
+            &format!(r#"{{"type":"tool_use","id":"t1","name":"{name}","input":{input}}}"#),
+        )
+    };
+    assert_eq!(entries(&call("Write")), ["aside"]);
+    assert_eq!(entries(&call("Read")), ["Passed"]);
+    let answer = r#"{"type":"tool_result","tool_use_id":"t1","content":"File created"}"#;
+    assert_eq!(entries(&progress("user", answer)), ["aside"]);
+    assert_eq!(entries(&progress("user", r#"{"type":"text","text":"Write it."}"#)), ["Passed"]);
+    let hook = r#""data":{"type":"hook_progress","hookName":"agent_progress"}"#;
+    assert_eq!(entries(&line("progress", hook)), ["Passed"]);
+}

@@ -50,6 +50,10 @@ pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
     if let Some((place, exception)) = python_exception(&tail) {
         return [place, exception].into_iter().skip(usize::from(lines < 2)).collect();
     }
+    let named = failed_tests(&candidates(text), lines);
+    if !named.is_empty() {
+        return named;
+    }
     let strong = marked(&tail, &STRONG_MARKS, lines);
     if !strong.is_empty() {
         return strong;
@@ -68,6 +72,26 @@ pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
         _ => return weak,
     };
     tail[from..].iter().copied().take(lines).collect()
+}
+
+/// Prefixes of the lines in which bun and TAP name a failed test, below what it printed.
+const FAILED_TEST: [&str; 2] = ["(fail) ", "not ok "];
+
+/// Lines above the name of a failed test that may say why.
+const REASON_LINES: usize = 40;
+
+/// The failed tests by name, each below the reason that is next to it. Tests that passed print errors, too.
+fn failed_tests<'a>(all: &[&'a str], most: usize) -> Vec<&'a str> {
+    let is_name = |line: &str| FAILED_TEST.iter().any(|prefix| line.starts_with(prefix));
+    let mut lines = Vec::new();
+    for (at, name) in all.iter().enumerate().filter(|(_, line)| is_name(line)) {
+        let above = all[at.saturating_sub(REASON_LINES)..at].iter().rev();
+        let mut above = above.take_while(|line| !line.starts_with("(pass)") && !is_name(line));
+        lines.extend(above.find(|line| line.starts_with("error: ")));
+        lines.push(*name);
+    }
+    lines.truncate(most);
+    lines
 }
 
 /// The last exception of Python, with the place where it was raised. The first line of a traceback says nothing.
@@ -193,6 +217,8 @@ mod tests {
         assert_eq!(failure_lines(&traceback, 1), ["ValueError: no date"]);
         let conflict = "part 1 ok\nCONFLICT at 1a2b3c4\n    a.rs\n    b.rs\n    c.rs";
         assert_eq!(failure_lines(conflict, 2), ["CONFLICT at 1a2b3c4", "a.rs"]);
+        let bun = "error: All fail\n(pass) a\nerror: expect(3).toBe(4)\n  at b.ts:3\n(fail) b [1ms]\nerror: script \"test\" exited\n";
+        assert_eq!(failure_lines(bun, 3), ["error: expect(3).toBe(4)", "(fail) b [1ms]"]);
         let amid = format!("{}error: boom\n{}", "x\n".repeat(2_000), "y\n".repeat(3_000));
         assert_eq!(failure_lines(&amid, 2), ["error: boom"]);
         assert!(says_failure(&amid));

@@ -349,6 +349,7 @@ impl Fold {
             // These produce a step instead.
             Body::Folder { .. }
             | Body::RolledBack { .. }
+            | Body::Instructions { .. }
             | Body::Branch { .. }
             | Body::Aside(_)
             | Body::TurnComplete

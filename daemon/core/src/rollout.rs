@@ -197,6 +197,10 @@ pub enum Body<'a> {
     TurnComplete,
     TurnAborted,
     TurnFailed(TurnFailure),
+    /// The text of a command or skill that the harness put before the model.
+    Instructions {
+        text: Cow<'a, str>,
+    },
     /// The branch of git that is checked out.
     OnBranch {
         name: Cow<'a, str>,

@@ -165,6 +165,7 @@ impl Signals {
             Step::Ran { .. }
             | Step::Reported(_)
             | Step::Thought(_)
+            | Step::Instructed(_)
             | Step::FilesChanged(_)
             | Step::TurnInterrupted => {}
         }

@@ -73,6 +73,8 @@ pub enum Step<'a> {
     Said(Words<'a>),
     /// The agent's reasoning, which the person need not have seen.
     Thought(Words<'a>),
+    /// The harness gave the agent the text of a command or skill to follow.
+    Instructed(Words<'a>),
     /// Another agent reports through the harness.
     Reported(Words<'a>),
     Called(NewCall),
@@ -131,6 +133,7 @@ impl Stepper {
                 let turns = self.branches.record_parent(parent.as_deref());
                 (turns > 0).then(|| self.roll_back(turns))
             }
+            Body::Instructions { text } => Some(Step::Instructed(Words::of(&**text))),
             Body::RolledBack { turns } => Some(self.roll_back(*turns)),
             Body::TurnComplete => Some(Step::TurnComplete),
             Body::TurnAborted => Some(Step::TurnInterrupted),

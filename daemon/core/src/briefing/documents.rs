@@ -12,7 +12,7 @@ use crate::phrases::Phrases;
 pub(super) use dated::lower_older_entries;
 pub(super) use front_matter::{grown_state, with_entry};
 pub(super) use passages::{CODE_LINES, FRONT_MATTER, passages};
-pub(super) use steps::{has_steps, step_in};
+pub(super) use steps::{has_steps, step_in, steps_in};
 pub(super) use worth::is_ticked;
 
 /// Whether a path names prose or configuration rather than code.
@@ -36,7 +36,7 @@ fn is_instructions(path: &str) -> bool {
 pub(super) fn is_workflow(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let is_named = ["workflow", "instructions"].iter().any(|it| name.starts_with(it));
-    let is_below = || folders.split('/').any(|folder| folder == "workflows");
+    let is_below = || folders.split('/').any(|it| ["workflows", "skills"].contains(&it));
     (is_named || is_step(path)) && ends_with(path, &[".md", ".xml"]) && is_below()
 }
 
@@ -66,6 +66,7 @@ const AGENT_FOLDERS: [&str; 6] =
 /// works matter less than those on what is being built, and can be read again.
 pub(super) fn percent_of(path: &str) -> u16 {
     match () {
+        () if is_workflow(path) => 100,
         () if is_of_agents(path) || path.contains("SKILL") => 12,
         () if path.starts_with('/') || is_template(path) => 50,
         // Addressed to newcomers.

@@ -82,6 +82,18 @@ impl Effects {
         effect
     }
 
+    /// Records that a folder was deleted, and returns the files in it.
+    pub(super) fn delete_below(&mut self, folder: &str) -> Vec<String> {
+        let below = format!("{}/", folder.trim_end_matches('/'));
+        let files = self.files.iter_mut().filter(|(path, _)| path.starts_with(&below));
+        files
+            .map(|(path, effect)| {
+                effect.is_deleted = true;
+                path.clone()
+            })
+            .collect()
+    }
+
     /// Records that a command changed the file in an unknown way.
     pub(super) fn outdate(&mut self, path: &str) {
         if let Some(effect) = self.files.get_mut(path) {

@@ -22,6 +22,9 @@ impl Briefing {
             Step::Asked { words, .. } => self.begin_turn(at.seq, words.redacted(), folder),
             Step::Said(words) => self.hold_words(at.seq, words.redacted()),
             Step::Thought(words) => self.record_thought(at.seq, words.redacted(), folder),
+            Step::Instructed(words) => {
+                self.record_instructions(at.seq, words.redacted(), folder);
+            }
             Step::Reported(words) => {
                 self.record_agent_report(at.seq, words.redacted(), folder);
             }

@@ -12,6 +12,7 @@ mod shares;
 mod state;
 mod task_list;
 mod template;
+mod thoughts;
 mod units;
 mod workflow;
 
@@ -63,6 +64,7 @@ const SMALL_LINE_BYTES: usize = 320;
 
 /// Marks the path of a file that was read and has other contents by now.
 const OUTDATED: &str = " (changed on disk since)";
+const EDITED_SINCE: &str = " (read before an edit of it)";
 
 /// The quotes to choose from, and the subject of the work.
 pub(super) fn gather<'a>(
@@ -94,7 +96,9 @@ impl<'a> Builder<'a> {
         self.template();
         self.workflow();
         self.reports();
+        let first = self.candidates.len();
         self.lines(EvidenceKind::Remark, self.briefing.remarks.iter());
+        thoughts::lower_said(&mut self.candidates[first..]);
         let first = self.candidates.len();
         self.lines(EvidenceKind::Added, self.briefing.added.iter());
         self.raise_newest_edits(first);
@@ -146,8 +150,11 @@ impl<'a> Builder<'a> {
         let is_outdated = |path: &str| host.outdated.iter().any(|outdated| outdated == path);
         for quote in &mut self.candidates {
             let is_read = matches!(quote.kind, EvidenceKind::Document | EvidenceKind::Rule);
+            let edited = self.briefing.effects.of(&quote.group).map(|effect| effect.seq);
             if is_read && is_outdated(&quote.group) {
                 quote.group.to_mut().push_str(OUTDATED);
+            } else if is_read && edited.is_some_and(|edited| edited > quote.order.0) {
+                quote.group.to_mut().push_str(EDITED_SINCE);
             }
         }
     }

@@ -40,10 +40,11 @@ pub(super) fn result(run: &FinishedCommand<'_>) -> String {
     let failed = run.outcome.is_failure()
         || run.counts.is_some_and(|counts| counts.failed > 0)
         || is_hidden && output::says_failure(run.printed);
+    let success = success_line(run.class, run.printed).filter(|_| is_only || part.is_last);
     let lines = match () {
         () if failed => output::failure_lines(run.printed, 3).join(" | "),
         () if counts.is_some() => String::new(),
-        () => match success_line(run.class, run.printed).filter(|_| is_only || part.is_last) {
+        () => match success {
             Some(line) => line.to_owned(),
             None if part.is_last => last_line(run.printed).to_owned(),
             None if is_hidden && is_only => match run.printed.trim() {
@@ -57,7 +58,12 @@ pub(super) fn result(run: &FinishedCommand<'_>) -> String {
     };
     let lines = text::one_line_cut(&lines, if failed { 320 } else { 140 });
     let outcome = if is_hidden && counts.is_none() {
-        if failed { "failed" } else { "exit code hidden by what follows it" }.to_owned()
+        match success {
+            _ if failed => "failed",
+            Some(_) => "worked, by what it printed",
+            None => "exit code hidden by what follows it",
+        }
+        .to_owned()
     } else {
         words(run.outcome)
     };
@@ -190,6 +196,12 @@ mod tests {
             ),
             ("cargo test || true", 0, "error: it broke", "failed; error: it broke"),
             ("cargo test | tail -1", 0, "done", "exit code hidden by what follows it; done"),
+            (
+                "npm run build | tail -1",
+                0,
+                "✓ built in 2s",
+                "worked, by what it printed; ✓ built in 2s",
+            ),
             (
                 "go test ./... | grep -v ^ok; echo $?",
                 0,

@@ -80,7 +80,7 @@ const TEMPLATE_BYTES_MIN: usize = 600;
 pub(super) const REPEATED_BYTES_MIN: usize = 40;
 
 /// The first meaningful line of a template, without marks and number.
-fn name_of(template: &str) -> String {
+pub(super) fn name_of(template: &str) -> String {
     let skipped = ["```", "<", "You **MUST** consider", "---"];
     let mut lines = template.lines().map(|line| line.trim().trim_start_matches('#').trim());
     let line = lines

@@ -103,6 +103,13 @@ impl From<Use> for FileState {
 impl Files {
     pub fn touch(&mut self, touch: FileTouch<'_>) {
         let key = paths::absolute(touch.path, touch.cwd);
+        if touch.state == FileState::Deleted {
+            let folder = format!("{key}/");
+            let below = self.map.range_mut(folder.clone()..);
+            let below = below.take_while(|(path, _)| path.starts_with(&folder));
+            let changed = below.map(|(_, file)| file).filter(|file| file.state.is_change());
+            changed.for_each(|file| file.state = FileState::Deleted);
+        }
         let is_new = !self.map.contains_key(&key);
         let file = self.map.entry(key).or_insert_with(|| File {
             path: String::new(),
@@ -241,6 +248,19 @@ mod tests {
             ("/w/a.rs", "/w/a.rs", FileState::Edited)
         );
         assert_eq!((all[0].1.reads, all[0].1.changes), (1, 1));
+    }
+
+    #[test]
+    fn a_deleted_folder_takes_its_changed_files_with_it() {
+        let mut files = Files::default();
+        files.touch(touch("gen/a.rs", FileState::Created, 1));
+        files.touch(touch("gen/b.rs", FileState::Read, 2));
+        files.touch(touch("general/a.rs", FileState::Created, 3));
+        files.touch(touch("gen", FileState::Deleted, 4));
+        let state = |path: &str| files.find(path, Some("/w")).map(|file| file.state);
+        assert_eq!(state("gen/a.rs"), Some(FileState::Deleted));
+        assert_eq!(state("gen/b.rs"), Some(FileState::Read));
+        assert_eq!(state("general/a.rs"), Some(FileState::Created));
     }
 
     #[test]

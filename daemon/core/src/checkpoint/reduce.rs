@@ -72,6 +72,7 @@ impl Reducer {
             Step::Said(_)
             | Step::Reported(_)
             | Step::Thought(_)
+            | Step::Instructed(_)
             | Step::Compacted(_)
             | Step::TurnComplete
             | Step::TurnInterrupted => {}

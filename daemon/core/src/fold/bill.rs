@@ -150,8 +150,11 @@ impl CompactionCosts {
             Step::FilesChanged(_) => self.edited(),
             Step::Asked { .. } | Step::Answered(_) => self.awaits = true,
             Step::TurnComplete | Step::TurnInterrupted => self.awaits = false,
-            Step::Reported(_) | Step::Thought(_) | Step::RolledBack { .. } | Step::Compacted(_) => {
-            }
+            Step::Reported(_)
+            | Step::Thought(_)
+            | Step::Instructed(_)
+            | Step::RolledBack { .. }
+            | Step::Compacted(_) => {}
         }
     }
 

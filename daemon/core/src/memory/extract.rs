@@ -269,7 +269,11 @@ impl Extractor {
             Step::TurnComplete => self.signs.is_interrupted = false,
             Step::TurnInterrupted => self.signs.is_interrupted = true,
             Step::RolledBack { turns } => self.roll_back(*turns),
-            Step::Ran { .. } | Step::Reported(_) | Step::Thought(_) | Step::Compacted(_) => {}
+            Step::Ran { .. }
+            | Step::Reported(_)
+            | Step::Thought(_)
+            | Step::Instructed(_)
+            | Step::Compacted(_) => {}
         }
         None
     }

@@ -197,6 +197,9 @@ fn user_text(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
                 show(Body::TurnFailed(failure));
             }
             show_ended(text, show);
+            if line.is_meta == Some(true) && words::instructs(text) {
+                show(Body::Instructions { text: text.into() });
+            }
             (Role::Developer, text.into())
         }
     };

@@ -119,6 +119,8 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
     let arguments = &arguments[..places.unwrap_or(arguments.len())];
     // A target that is no path, such as `$DIR/a.rs`, must not make the source one.
     let target = arguments.iter().rposition(|word| !word.starts_with('-'));
+    let has_target = is_move || matches!(program, "cp" | "install");
+    let into = target.map(|at| arguments[at]).filter(|to| has_target && to.ends_with('/'));
     for (index, path) in arguments.iter().enumerate() {
         if !is_path(path) && !is_named_file(path) {
             continue;
@@ -134,7 +136,15 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
         };
         // In Go, `./terminal/...` is a folder and everything below it.
         let path = path.strip_suffix("/...").unwrap_or(path);
-        uses.push((kind, path.to_owned()));
+        match into.filter(|_| is_path(path)) {
+            Some(_) if last => {}
+            Some(folder) => {
+                let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
+                uses.push((kind, path.to_owned()));
+                uses.push((Use::Written, format!("{folder}{name}")));
+            }
+            None => uses.push((kind, path.to_owned())),
+        }
     }
     uses.extend(command.read.iter().map(|path| (Use::Read, path.clone())));
     uses.extend(command.written.iter().filter(|p| is_file(p)).map(|p| (Use::Written, p.clone())));

@@ -68,6 +68,11 @@ impl Briefing {
             self.tasks.edit(&edit.path);
         }
         self.drop_overwritten(edit);
+        if edit.is_deleted {
+            for path in self.effects.delete_below(&edit.path) {
+                self.added.retain_in(&path, |_| false);
+            }
+        }
         let branch = self.commands.git.branch().map(str::to_owned);
         let effect = self.effects.record(at, edit);
         effect.deleted_on = branch.filter(|_| edit.is_deleted);

@@ -12,6 +12,9 @@ use super::super::spot::{Shape, Spot};
 use super::super::{lines, tasks};
 use super::{Briefing, push};
 
+/// The form in which commands and skills are written.
+const STEPS_FILE: &str = "steps.md";
+
 /// Strength of the note that a document is an unfilled template.
 const UNFILLED_STRENGTH: u16 = 150;
 
@@ -80,6 +83,24 @@ impl Briefing {
         for line in read.into_iter().filter(|line| line.text.contains(char::is_alphanumeric)) {
             self.documents.push(line, EvidenceKind::Document.rule().bytes_max);
         }
+    }
+
+    /// Records the steps that a command or skill consists of.
+    pub(super) fn record_steps(&mut self, seq: u64, name: &str, text: &str) {
+        let mut steps = Vec::new();
+        documents::passages(STEPS_FILE, text, |passage| {
+            steps.push(Line {
+                seq,
+                turn: self.turn,
+                strength: passage.strength,
+                group: name.to_owned(),
+                heading: lines::below_section("", passage.heading),
+                text: lines::tidy(passage.text, None, 240),
+                spot: passage.spot,
+                is_cut: false,
+            });
+        });
+        self.record_workflow(name, steps);
     }
 
     /// Records the steps of a workflow, which may be read in parts.

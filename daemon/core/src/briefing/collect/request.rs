@@ -2,7 +2,7 @@
 
 use super::super::evidence::PASTED_STRENGTH;
 use super::super::kinds::EvidenceKind;
-use super::super::{answer, lines, prompt};
+use super::super::{answer, documents, lines, prompt};
 use super::{
     ANSWERS, ActiveRequest, Briefing, CHOSE, EARLIER_BYTES, EARLIER_MAX, TEMPLATE, TURNS_MAX,
     TurnOutcome, TurnRecord, WITH, push,
@@ -22,6 +22,9 @@ const TEMPLATE_LINES: usize = 110;
 
 /// Maximum bytes of a template's name next to typed words.
 const TEMPLATE_NAME_BYTES: usize = 56;
+
+/// Precedes the folder of a skill, above its text.
+const SKILL_FOLDER: &str = "Base directory for this skill: ";
 
 /// Maximum bytes of an answer in a dialog.
 const DIALOG_BYTES: usize = 600;
@@ -157,6 +160,30 @@ impl Briefing {
                 );
             });
         }
+    }
+
+    /// Records the text of the command that the person typed, or of a skill that the agent invoked.
+    pub(in crate::briefing) fn record_instructions(
+        &mut self,
+        seq: u64,
+        text: &str,
+        folder: Option<&str>,
+    ) {
+        let of_skill = text.strip_prefix(SKILL_FOLDER).and_then(|rest| rest.split_once('\n'));
+        let typed = self.active.text.split_whitespace().next().filter(|it| it.starts_with('/'));
+        let name = match (of_skill, typed) {
+            (Some((path, _)), _) => path.trim_end().rsplit('/').next().unwrap_or(path).to_owned(),
+            (None, Some(command)) => command.to_owned(),
+            (None, None) => prompt::name_of(text),
+        };
+        let text = of_skill.map_or(text, |(_, text)| text);
+        let name = text::one_line_cut(&name, TEMPLATE_NAME_BYTES);
+        self.is_role = false;
+        if documents::has_steps(text) {
+            self.template.clear();
+            return self.record_steps(seq, &name, text);
+        }
+        self.read_template(seq, &name, text, folder);
     }
 
     fn read_template(&mut self, seq: u64, name: &str, template: &str, folder: Option<&str>) {

@@ -8,16 +8,22 @@ const STEP_WORDS: [&str; 8] =
 
 /// The highest number of a step that a text names.
 pub(in crate::briefing) fn step_in(text: &str) -> Option<u32> {
+    steps_in(text).max()
+}
+
+/// The numbers of the steps that a text names.
+pub(in crate::briefing) fn steps_in(text: &str) -> impl Iterator<Item = u32> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let pairs = words.clone().zip(words.skip(1));
     let is_step = |word: &str| STEP_WORDS.contains(&word.to_lowercase().as_str());
-    pairs.filter(|(word, _)| is_step(word)).filter_map(|(_, number)| number.parse().ok()).max()
+    pairs.filter(move |(word, _)| is_step(word)).filter_map(|(_, number)| number.parse().ok())
 }
 
 /// Whether a text is in numbered steps.
 pub(in crate::briefing) fn has_steps(text: &str) -> bool {
-    let openings = text.lines().map(|line| lines::without_number(line).trim_start());
-    let openings = openings.filter(|line| line.starts_with('#') || line.starts_with("<step "));
+    let openings = text.lines().map(|line| lines::without_number(line).trim());
+    let openings =
+        openings.filter(|line| lines::heading_of(line).is_some() || line.starts_with("<step "));
     let mut steps = openings.filter_map(number_of).fuse();
     let first = steps.next();
     first.is_some() && steps.any(|step| Some(step) != first)
@@ -52,6 +58,7 @@ mod tests {
             ("<step n=\"1\" goal=\"Read\">\n</step>\n<step n=\"2\">\n", true),
             ("## Phase 1: Read\n## Phase 2: Write\n", true),
             ("  12\t## Step 1\n  13\t## Step 2\n", true),
+            ("**Step 1: Read**\n\n**Step 2: Write**\n", true),
             ("## Step 1\nGo on with step 2.\n", false),
             ("# Steps\n1. Read\n2. Write\n", false),
         ] {

@@ -4,6 +4,7 @@ use super::super::lines;
 use super::super::marks::{self, decides};
 use super::super::placeholders::is_placeholder;
 use super::front_matter::{is_state, says_state};
+use super::is_step;
 use super::passages::FRONT_MATTER;
 use crate::phrases::Phrases;
 
@@ -26,7 +27,7 @@ pub(super) fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if line.ends_with(['{', '[']) => 10,
         () if is_placeholder(line) => 10,
         () if decides(line) => 190,
-        () if names_next_step(line) => 170,
+        () if names_next_step(line) || enters_step(line) => 170,
         () if gives_verdict(line) => 260,
         () if heading == FRONT_MATTER && says_state(line) => 150,
         // An edit shows such a line without what it stands in.
@@ -100,6 +101,12 @@ fn key_of_figure(line: &str) -> Option<&str> {
 /// Whether the front matter of a workflow's step begins with the file of the next one.
 fn names_next_step(line: &str) -> bool {
     line.starts_with(NEXT_STEP)
+}
+
+/// Whether a line of a step says when its next one begins: ``IF C: save it, then follow `./step-04-review.md` ``.
+fn enters_step(line: &str) -> bool {
+    let mut names = line.split(|c: char| c.is_whitespace() || "`'\"()[],{}".contains(c));
+    line.contains("step") && names.any(|name| name.ends_with(".md") && is_step(name))
 }
 
 /// Whether a line begins with the id of a requirement: `NFR6: …`, `AC-2. …`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::super::documents::{self, step_in};
+use super::super::documents::{self, step_in, steps_in};
 use super::super::kinds::EvidenceKind;
 use super::super::terms;
 use super::{Builder, CURRENT_STEP};
@@ -64,6 +64,9 @@ impl Builder<'_> {
     /// The number of the step that the agent and the person spoke of last.
     fn step_under_way(&self) -> Option<u32> {
         let briefing = self.briefing;
+        let last = briefing.workflow.iter().filter_map(|line| step_in(&line.heading)).max();
+        // A greater number is of something else, such as a phase of the project.
+        let step_in = |words: &str| steps_in(words).filter(|step| Some(*step) <= last).max();
         let said = briefing.said_last.iter().chain(&briefing.intention);
         let said = said.map(|(_, words)| words.as_str());
         let pending = briefing.pending_words().last().map(|(_, words)| words);

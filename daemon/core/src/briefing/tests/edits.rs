@@ -282,3 +282,20 @@ fn what_the_last_edits_of_a_running_turn_add_outweighs() {
     };
     assert!(weight(true) > 2.0 * weight(false));
 }
+
+#[test]
+fn what_was_read_before_an_edit_says_so_and_a_deleted_folder_takes_its_files_with_it() {
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "Write down how tokens are read.", None);
+    let read = "# Tokens\n\n- The lexer must read one token after the other.\n- Numbers must have no sign.\n";
+    briefing.record_read(2, "docs/tokens.md", read);
+    let shown = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
+    assert!(shown(&briefing).contains("docs/tokens.md:\n"), "{}", shown(&briefing));
+    edits(&mut briefing, 3, "docs/tokens.md", "- Names must be short.\n", "");
+    let text = shown(&briefing);
+    assert!(text.contains("docs/tokens.md (read before an edit of it):\n"), "{text}");
+    edits(&mut briefing, 4, "old/lexer.rs", "/// Reads the tokens of the old grammar.\n", "");
+    assert!(shown(&briefing).contains("old grammar"));
+    briefing.record_edit(5, &FileEdit::removal("old".to_owned()));
+    assert!(!shown(&briefing).contains("old grammar"), "{}", shown(&briefing));
+}

@@ -107,3 +107,20 @@ fn what_prompts_of_one_template_have_in_common_is_told_once() {
     assert_eq!(text.matches(template).count(), 1, "{text}");
     assert!(text.contains("the branch lexer") && text.contains("the branch parser"), "{text}");
 }
+
+#[test]
+fn a_thought_that_was_also_said_weighs_little() {
+    let weight = |said: &str| {
+        let mut briefing = Briefing::default();
+        briefing.begin_turn(1, "Write the lexer.", None);
+        let thought = "The table of tokens belongs to the grammar of strings.";
+        briefing.record_thought(2, thought, None);
+        briefing.hold_words(3, said);
+        calls(&mut briefing, 4, "a", "cat src/lexer.rs");
+        let host = HostFacts::default();
+        let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+        quotes.iter().find(|quote| quote.text.contains("belongs to")).unwrap().weight
+    };
+    let said = weight("So I put the table of tokens into the grammar of strings.");
+    assert!(said < weight("I read the printer first.") / 2.0);
+}

@@ -103,3 +103,32 @@ fn only_the_step_that_was_read_last_is_quoted() {
     let text = render(&briefing, &HostFacts::default(), 4_000);
     assert!(text.contains("part 2 of the plan") && !text.contains("part 1 of the plan"), "{text}");
 }
+
+#[test]
+fn the_text_of_a_command_is_followed_step_by_step() {
+    let text = "Base directory for this skill: /w/.agents/skills/quick\n\n# Quick\n\n### Step 1: Read\n- Read the grammar of the lexer\n\n### Step 2: Write\n- Write the table of the lexer\n\n### Step 3: Close\n- Add a row to `STATE.md`\n";
+    let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "/quick add strings to the lexer", None);
+    briefing.record_instructions(2, text, None);
+    briefing.hold_words(3, "Step 2 of phase 12: the table.");
+    calls(&mut briefing, 4, "a", "cat src/lexer.rs");
+    let shown = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(shown.contains("[TEMPLATE_STEPS]\nquick:\n Step 2: Write:\n"), "{shown}");
+    assert!(shown.contains("Add a row to") && !shown.contains("Read the grammar"), "{shown}");
+    let rules = "Answer in one line.\n\n**CRITICAL**: Never write a summary of the whole file.\n";
+    briefing.record_instructions(5, rules, None);
+    let shown = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(shown.contains("/quick:\n CRITICAL: Never write a summary"), "{shown}");
+}
+
+#[test]
+fn a_step_says_how_its_menu_goes_on() {
+    let strength = |line: &str| {
+        let mut found = 0;
+        let text = format!("# Menu\n\n{line}\n");
+        super::super::documents::passages("a.md", &text, |passage| found = passage.strength);
+        found
+    };
+    let goes_on = strength("- IF C: save the text, then follow: ./step-04-journeys.md");
+    assert!(goes_on > strength("- IF P: follow the other text, then show the menu again"));
+}

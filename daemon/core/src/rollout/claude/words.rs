@@ -127,6 +127,17 @@ const SWITCHES: [&str; 34] = [
     "/vim",
 ];
 
+/// Shorter notes of the harness instruct nobody.
+const INSTRUCTIONS_BYTES: usize = 300;
+
+/// Whether a note of the harness is the text of a command or a skill.
+pub(super) fn instructs(note: &str) -> bool {
+    let note = note.trim_start();
+    note.len() >= INSTRUCTIONS_BYTES
+        && !note.starts_with("<system-reminder>")
+        && !HARNESS.iter().any(|opening| note.starts_with(opening))
+}
+
 /// Classifies a text in the user's role.
 pub(super) fn of(text: &str) -> UserText<'_> {
     let trimmed = text.trim();

@@ -3,11 +3,11 @@
 use super::{Command, is_file};
 
 /// Programs, and words of the shell's grammar, that are read-only unless [`writes`] says otherwise.
-const PROGRAMS: [&str; 39] = [
+const PROGRAMS: [&str; 47] = [
     "cat", "head", "tail", "nl", "less", "wc", "ls", "cd", "pwd", "rg", "grep", "find", "tree",
     "stat", "echo", "printf", "fd", "sort", "uniq", "file", "which", "type", "awk", "jq", "diff",
     "cut", "tr", "column", "basename", "dirname", "realpath", "date", "ps", "test", "[", "true",
-    "for", "done", "fi",
+    "for", "done", "fi", "lsof", "pgrep", "ss", "du", "df", "sleep", "uname", "whoami",
 ];
 
 /// Subcommands of git that are read-only unless they are given `--output`.

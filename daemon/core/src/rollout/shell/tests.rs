@@ -20,6 +20,9 @@ fn reads_searches_and_writes_are_distinguished() {
     expect("grep -e one.two -m 5 src/a.rs", &[(Use::Searched, "src/a.rs")]);
     expect("sed -i 's/a/b/' conf.toml", &[(Use::Written, "conf.toml")]);
     expect("mv old.rs src/new.rs", &[(Use::Removed, "old.rs"), (Use::Written, "src/new.rs")]);
+    let moved = [(Use::Removed, "open/a.md"), (Use::Written, "done/a.md")];
+    expect("git mv open/a.md done/", &moved);
+    expect("cp -r open/a.md done/", &[(Use::Read, "open/a.md"), (Use::Written, "done/a.md")]);
     expect(
         "rm -rf build/out && git rm a.txt",
         &[(Use::Removed, "build/out"), (Use::Removed, "a.txt")],

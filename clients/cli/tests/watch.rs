@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer, field};
@@ -141,9 +141,12 @@ fn a_daemon_that_restarts_is_watched_again() {
     let desk = desk_with_events(Vec::new());
     let mut child = watch(&desk, &["--json"]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut errors = child.stderr.take().unwrap();
     let mut next = || {
-        let now: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
-        field(&now, "turn").as_u64().unwrap()
+        let Some(line) = lines.next() else {
+            panic!("{}", io::read_to_string(&mut errors).unwrap())
+        };
+        field(&serde_json::from_str(&line).unwrap(), "turn").as_u64().unwrap()
     };
     assert_eq!(next(), 1);
 

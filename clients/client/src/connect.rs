@@ -132,6 +132,8 @@ fn unreachable(path: &Path, error: io::Error) -> ClientError {
     match error.kind() {
         io::ErrorKind::NotFound
         | io::ErrorKind::ConnectionRefused
+        // The daemon stopped while this connected.
+        | io::ErrorKind::ConnectionReset
         | io::ErrorKind::NotADirectory => ClientError::NotRunning { path, source: error },
         _ if path.as_os_str().len() > PATH_BYTES_MAX => ClientError::PathTooLong { path },
         _ => ClientError::Unusable { path, reason: error.to_string() },
@@ -153,6 +155,8 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::pin::pin;
 
+    use longhaul_protocol::Retry;
+
     use super::*;
 
     #[tokio::test]
@@ -164,6 +168,14 @@ mod tests {
             assert_eq!(matches!(error, ClientError::PathTooLong { .. }), is_too_long, "{error}");
             assert_eq!(error.to_string().contains("108 bytes"), is_too_long, "{error}");
         }
+    }
+
+    #[test]
+    fn a_daemon_that_stops_meanwhile_does_not_run() {
+        let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+        let error = unreachable(Path::new("/w/v1.sock"), reset);
+        assert!(matches!(error, ClientError::NotRunning { .. }), "{error}");
+        assert_ne!(error.retry(), Retry::Never);
     }
 
     #[tokio::test]

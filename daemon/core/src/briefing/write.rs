@@ -136,6 +136,8 @@ const GAP: &str = " […]";
 struct LineWriter<'q> {
     group: &'q str,
     heading: &'q str,
+    /// Headings and sections written in the group: what follows is below none that is closed, so each is written once.
+    sections: Vec<&'q str>,
     /// Heading of the item whose nested lines are being written.
     outer: Option<&'q str>,
     last: Option<&'q Quote<'q>>,
@@ -162,13 +164,17 @@ impl<'q> LineWriter<'q> {
         if is_marked {
             mark(out);
         }
+        if is_new_group {
+            self.sections.clear();
+        }
         if is_new_group && !group.is_empty() {
             out.push_str(&format!("{group}:\n"));
         }
         let is_said = line.kind == EvidenceKind::Request && self.is_said(line);
         let is_written = is_new_heading && !is_below_parent && !is_back && !is_said;
         if is_written && !heading.is_empty() {
-            let is_known = !is_new_group && is_section_of(section, self.heading);
+            let is_known = self.sections.iter().any(|known| is_same(section, known));
+            self.sections.extend([section, bare]);
             let heading = if is_known { bare } else { heading };
             let indent = if line.kind == EvidenceKind::Request { "  " } else { " " };
             out.push_str(&format!("{indent}{}:\n", heading.trim_end_matches([':', '：'])));
@@ -215,12 +221,12 @@ impl<'q> LineWriter<'q> {
     }
 }
 
-/// Whether the heading written last is of that section, or its title. Either may be cut.
-fn is_section_of(section: &str, heading: &str) -> bool {
-    let known = heading.rsplit_once(BELOW).map_or(heading, |(section, _)| section);
+/// Whether a section is the one known; either may be cut.
+fn is_same(section: &str, known: &str) -> bool {
     let (section, known) = (section.trim_end_matches('…'), known.trim_end_matches('…'));
     !section.is_empty()
-        && (known.starts_with(section) || section.starts_with(known) && !known.is_empty())
+        && !known.is_empty()
+        && (known.starts_with(section) || section.starts_with(known))
 }
 
 /// Whether a line is followed by others of the same list, table, code or section. After prose without a heading

@@ -93,8 +93,7 @@ impl<'a> Builder<'a> {
             };
             let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
             let is_of_log = git::is_log_line(&line.text);
-            // A log has the newest commit first.
-            let order = (line.seq, if is_of_log { u64::MAX - index as u64 } else { index as u64 });
+            let order = (line.seq, index as u64);
             let from = if is_of_log { "log: " } else { "" };
             let place = match line.place.as_str() {
                 "" => String::new(),

@@ -24,7 +24,7 @@ pub(crate) struct SuiteArgs {
     #[arg(long, default_value_t = 200)]
     runs: u64,
     /// Step simulation: minutes in which to try one seed after another
-    #[arg(long, default_value_t = 5.0)]
+    #[arg(long, default_value_t = 3.0)]
     minutes: f64,
     /// Step simulation: number of seeds to try, however long that takes
     #[arg(long, conflicts_with = "minutes")]

@@ -3,6 +3,7 @@
 mod checks;
 mod corrections;
 mod files;
+mod folder;
 mod last_report;
 mod outputs;
 mod raise;
@@ -155,26 +156,6 @@ impl<'a> Builder<'a> {
                 quote.group.to_mut().push_str(OUTDATED);
             } else if is_read && edited.is_some_and(|edited| edited > quote.order.0) {
                 quote.group.to_mut().push_str(EDITED_SINCE);
-            }
-        }
-    }
-
-    /// Leaves out that a command enters the thread's folder, which the view begins with.
-    fn leave_out_folder(&mut self) {
-        let Some(folder) = self.host.folder else { return };
-        let mut enters = vec![format!("cd {folder} && ")];
-        enters.extend(below_home(folder).map(|below| format!("cd ~/{below} && ")));
-        let is_command = |quote: &&mut Quote<'_>| {
-            use EvidenceKind::{Check, FailedCommand, Now, Ran, Seen};
-            matches!(quote.kind, Check | FailedCommand | Now | Ran | Seen)
-        };
-        for quote in self.candidates.iter_mut().filter(is_command) {
-            for text in [&mut quote.text, &mut quote.group] {
-                for enters in &enters {
-                    if let Some(at) = text.find(enters) {
-                        text.to_mut().replace_range(at..at + enters.len(), "");
-                    }
-                }
             }
         }
     }
@@ -465,13 +446,6 @@ fn of_age(reports: usize) -> u16 {
         10..25 => 85,
         _ => 70,
     }
-}
-
-/// The part of a folder's path below its owner's home.
-fn below_home(folder: &str) -> Option<&str> {
-    let mut parts = folder.splitn(4, '/').skip(1);
-    let is_home = parts.next().is_some_and(|homes| homes == "home" || homes == "Users");
-    parts.nth(1).filter(|_| is_home)
 }
 
 /// `a, b, c and 4 more`.

@@ -100,10 +100,12 @@ fn a_command_that_enters_the_folder_of_the_thread_is_shown_without_that() {
     let mut briefing = thread();
     briefing.record_output(20, "cd /w/app && ./count parts", "41 parts", None);
     briefing.record_output(21, "cd /w/application && ./count rules", "4 rules", None);
+    briefing.record_output(22, "cd /w/app; ./count words", "7 words", None);
     briefing.hold_words(22, "Counted.");
     briefing.begin_turn(23, "Now the next.", None);
     let host = HostFacts { folder: Some("/w/app"), ..HostFacts::default() };
     let text = render(&briefing, &host, 4_000);
     assert!(text.contains("#20 ./count parts → 41 parts"), "{text}");
     assert!(text.contains("#21 cd /w/application && ./count rules → 4 rules"), "{text}");
+    assert!(text.contains("#22 ./count words → 7 words"), "{text}");
 }

@@ -318,7 +318,8 @@ impl Briefing {
             return self.earlier.iter().rev().find(|it| !answer::only_answers(&it.text));
         }
         let before = self.turn.saturating_sub(1);
-        let is_open = self.outcome(before) == TurnOutcome::Open && !self.is_answered_after(before);
+        let is_open =
+            self.outcome(before) != TurnOutcome::Answered && !self.is_answered_after(before);
         self.earlier.back().filter(|_| is_open)
     }
 

@@ -173,6 +173,10 @@ fn an_answer_stands_below_the_request_that_it_goes_on_with() {
     let text = render(&briefing, &HostFacts::default(), 4_000);
     let task = "[TASK]\n#3 (before it) c\n#4 (in progress) Now";
     assert!(text.contains(task), "nothing was said of it\n{text}");
+    briefing.end_turn(true, None);
+    briefing.begin_turn(5, "Are you still there, or is it stuck?", None);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("[TASK]\n#4 (before it) Now the parser"), "it was interrupted\n{text}");
 }
 
 #[test]

@@ -87,7 +87,8 @@ fn strength_of(line: &str) -> u16 {
 }
 
 fn is_message(words: &str) -> bool {
-    words.len() > 11 && words.bytes().filter(u8::is_ascii_alphabetic).count() * 2 > words.len()
+    let letters = words.chars().filter(|letter| letter.is_alphabetic()).count();
+    words.len() > 11 && letters * 2 > words.chars().count()
 }
 
 /// Whether a line only sets an attribute of markup: `className="wide"`, `d="M4 12"`.

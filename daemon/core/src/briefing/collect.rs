@@ -315,7 +315,9 @@ impl Briefing {
     /// The request that an answer goes on with, or the one before if nothing was said of it yet.
     pub(super) fn before_active(&self) -> Option<&ActiveRequest> {
         if answer::only_answers(&self.active.text) {
-            return self.earlier.iter().rev().find(|it| !answer::only_answers(&it.text));
+            let says_more =
+                |it: &&ActiveRequest| !it.text.is_empty() && !answer::only_answers(&it.text);
+            return self.earlier.iter().rev().find(says_more);
         }
         let before = self.turn.saturating_sub(1);
         let is_open =

@@ -101,9 +101,9 @@ impl Briefing {
         folder: Option<&str>,
     ) {
         // The harness adds the agent's id and the cost at the end.
-        let message = ["<usage>", "\nagentId: "].iter().fold(message, |message, addition| {
-            message.rsplit_once(addition).map_or(message, |(message, _)| message)
-        });
+        let message = message.split("<usage>").next().unwrap_or_default();
+        let id = message.rsplit_once("\nagentId: ").filter(|(_, id)| id.len() <= WHO_BYTES * 2);
+        let message = id.map_or(message, |(message, _)| message);
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         if message.trim_start().starts_with(TEAMMATE) {
             for (who, words) in teammates_words(&message) {

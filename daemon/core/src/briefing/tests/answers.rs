@@ -163,6 +163,10 @@ fn an_answer_to_a_question_that_was_not_meant_is_weak() {
 #[test]
 fn an_answer_stands_below_the_request_that_it_goes_on_with() {
     let mut briefing = Briefing::default();
+    briefing.begin_turn(1, "yes", None);
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("[TASK]\n#1 (in progress) yes"), "{text}");
+    briefing = Briefing::default();
     briefing.begin_turn(1, "/check-the-grammar of the lexer", None);
     briefing.hold_words(2, "Step 1 is done.\n\n[A] Ask again\n**Select:** [C] Go on to step 2");
     briefing.begin_turn(3, "c", None);

@@ -34,6 +34,9 @@ const LAUNCHED: &str = "Command running in background with ID: ";
 /// What it tells the model below the results of a search of the web.
 const SOURCES: &str = "\nREMINDER: You MUST include the sources above";
 
+/// What follows it elsewhere is text that quotes it.
+const SOURCES_BYTES: usize = 300;
+
 /// The answer of a call that was not made because another one of the same message failed.
 const SIBLING: &str = "Sibling tool call errored";
 
@@ -61,7 +64,8 @@ fn without_reminders(text: &str) -> &str {
             _ => break,
         }
     }
-    bare.rfind(SOURCES).map_or(bare, |at| bare[..at].trim_end())
+    let at = bare.rfind(SOURCES).filter(|at| bare.len() - at <= SOURCES_BYTES);
+    at.map_or(bare, |at| bare[..at].trim_end())
 }
 
 fn in_codex_words(answer: &ToolResult<'_>, result: Option<&RawValue>) -> Option<String> {
@@ -71,7 +75,7 @@ fn in_codex_words(answer: &ToolResult<'_>, result: Option<&RawValue>) -> Option<
             let (code, printed) = rest.split_once('\n').unwrap_or((rest, ""));
             return Some(format!("Exit code: {}\nOutput:\n{printed}", code.trim()));
         }
-        if text.contains(SIBLING) {
+        if text.trim().trim_start_matches("<tool_use_error>").starts_with(SIBLING) {
             return Some(format!("aborted: {text}"));
         }
         let is_refused = output::read(text).refused;

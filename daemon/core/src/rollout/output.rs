@@ -196,6 +196,9 @@ fn number(text: &str) -> Option<i64> {
 static RESULT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("(?-u)pass|fail|Pass|Fail|PASS|FAIL").ok());
 
+/// A longer line is no summary.
+const SUMMARY_BYTES: usize = 300;
+
 /// Counts of the summaries of a test runner: cargo and libtest, nextest, pytest, jest and vitest, dotnet, bun, node,
 /// mocha, playwright. `None` if there is no known summary.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
@@ -206,6 +209,9 @@ pub fn test_counts(text: &str) -> Option<TestCounts> {
         let start = tail[..result.start()].rfind('\n').map_or(0, |end| end + 1);
         let end = tail[result.end()..].find('\n').map_or(tail.len(), |at| result.end() + at);
         seen_to = end;
+        if end - start > SUMMARY_BYTES {
+            continue;
+        }
         let lower = tail[start..end].trim().to_ascii_lowercase();
         let is_summary = ["test result:", "tests:", "summary", "passed!", "failed!", "tests  "]
             .iter()

@@ -343,7 +343,7 @@ impl Fold {
                 self.meter.reported(place.line, *usage);
             }
             Body::TurnFailed(cause) => self.head.blocked = self.failures.failed(at, *cause),
-            Body::OnBranch { name } => self.on_branch(Some(name)),
+            Body::OnBranch { name } => self.on_branch(name),
             Body::Unknown => self.head.unknown += 1,
             Body::Malformed => self.head.malformed += 1,
             // These produce a step instead.

@@ -126,7 +126,7 @@ pub(super) fn is_decision(typed: &str) -> bool {
 
 /// Whether a message only says yes or no, or picks an option.
 pub(super) fn only_answers(typed: &str) -> bool {
-    typed.len() <= ANSWER_BYTES && (is_decision(typed) || !options(typed).is_empty())
+    typed.len() <= ANSWER_BYTES && (is_decision(typed) || !named(typed).is_empty())
 }
 
 /// Maximum options of a list.
@@ -204,11 +204,6 @@ pub(super) fn is_menu_line(line: &str) -> bool {
 
 /// The options that an answer names: letters, numbers, and codes of a menu such as `CR`.
 fn options(typed: &str) -> Vec<String> {
-    if let [key] = typed.trim().as_bytes()
-        && key.is_ascii_alphabetic()
-    {
-        return vec![typed.trim().to_ascii_uppercase()];
-    }
     let words = typed.split(|c: char| !c.is_alphanumeric());
     let is_option = |word: &&str| {
         let is_code = (1..=CODE_BYTES).contains(&word.len())
@@ -225,7 +220,12 @@ pub(super) fn picks(typed: &str, line: &str) -> bool {
 
 /// The options that a message names.
 fn named(typed: &str) -> Vec<String> {
-    if typed.len() <= ANSWER_BYTES { options(typed) } else { option_names(typed) }
+    match typed.trim().as_bytes() {
+        // A key of a menu is typed in either case; within a sentence, `a` is a word.
+        [key] if key.is_ascii_alphabetic() => vec![typed.trim().to_ascii_uppercase()],
+        _ if typed.len() <= ANSWER_BYTES => options(typed),
+        _ => option_names(typed),
+    }
 }
 
 /// Maximum letters of a menu's code.
@@ -370,5 +370,8 @@ mod tests {
         let menu = ["Shall the lexer stay?", "[E] **Exit** the review", "[C] Continue"];
         assert_eq!(answered("e", &menu), ["[E] **Exit** the review"]);
         assert_eq!(answered("/review", &menu), [""; 0]);
+        let menu = ["[A] Ask again", "[C] Continue"];
+        let sentence = "a test of the lexer is missing for the last of these three cases";
+        assert_eq!(answered(sentence, &menu), [""; 0]);
     }
 }

@@ -187,10 +187,10 @@ mod tests {
             "found.push(line.text());",
             "is_expected: true,",
         ];
-        assert_eq!(strength_of("d=\"M4 12a8 8 0 0 1 8-8\""), strength_of("found.push(line)"));
-
         let strengths = strengths.map(strength_of);
         assert!(strengths.is_sorted_by(|one, next| one > next), "{strengths:?}");
+        assert_eq!(strength_of("d=\"M4 12a8 8 0 0 1 8-8\""), strength_of("found.push(line)"));
+        assert_eq!(strength_of("panic(\"У лексера нет входа\")"), 100);
     }
 
     #[test]

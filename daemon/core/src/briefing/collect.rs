@@ -280,12 +280,12 @@ impl Briefing {
         self.active = self.earlier.pop_back().unwrap_or_default();
     }
 
-    /// The number of the current turn.
     /// Whether a command of git named the branch.
     pub fn has_branch(&self) -> bool {
         self.commands.git.branch().is_some()
     }
 
+    /// The number of the current turn.
     pub fn turn(&self) -> u32 {
         self.turn
     }

@@ -29,7 +29,7 @@ const COMMON_PERCENT_ALONE: usize = 60;
 const MOVED_PERCENT: usize = 60;
 const WORD_BYTES_MIN: usize = 4;
 
-/// Shorter lines are brackets and the like.
+/// Shorter lines without a number are brackets and the like.
 const LINE_BYTES_MIN: usize = 8;
 
 const WAS: &str = " (was: ";
@@ -143,7 +143,9 @@ impl RemovedLine<'_> {
 
 fn lines_of(text: &str) -> Vec<&str> {
     let lines = text.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).map(str::trim);
-    lines.filter(|line| line.len() >= LINE_BYTES_MIN).collect()
+    let says =
+        |line: &&str| line.len() >= LINE_BYTES_MIN || line.contains(|c: char| c.is_ascii_digit());
+    lines.filter(says).collect()
 }
 
 /// Pairs likely versions of lines, if the edit also added or removed others.

@@ -28,21 +28,24 @@ impl Fold {
         self.head.forked_from = short(&meta.forked_from);
         self.head.is_ephemeral = meta.is_ephemeral;
         self.head.history_base.clone_from(&meta.history_base);
-        self.on_branch(meta.git_branch.as_deref());
+        self.head.git_branch = meta.git_branch.as_deref().map(branch);
+        self.checkpoint.git_branch.clone_from(&self.head.git_branch);
         if self.head.cwd.is_some() {
             self.checkpoint.cwd.clone_from(&self.head.cwd);
         }
     }
-}
 
-impl Fold {
-    pub(super) fn on_branch(&mut self, name: Option<&str>) {
-        if self.head.git_branch.as_deref() != name {
-            let name = name.map(|name| redact::redact(text::prefix(name, limits::NAME_BYTES)));
-            self.head.git_branch = name.map(|name| name.text.into_owned());
-            self.checkpoint.git_branch.clone_from(&self.head.git_branch);
+    /// Records the branch that is checked out now; the head keeps the one at the start.
+    pub(super) fn on_branch(&mut self, name: &str) {
+        if self.checkpoint.git_branch.as_deref() != Some(name) {
+            self.checkpoint.git_branch = Some(branch(name));
         }
     }
+}
+
+/// The name of a branch to keep.
+fn branch(name: &str) -> String {
+    redact::redact(text::prefix(name, limits::NAME_BYTES)).text.into_owned()
 }
 
 /// The working folder, unless its path is too long to keep.

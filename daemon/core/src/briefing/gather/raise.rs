@@ -22,6 +22,9 @@ const UNREAD_WEIGHT: f64 = 2.0;
 /// their least line counts as an ordinary one.
 const NEWEST_EDITS: [f64; 2] = [2.0, 1.4];
 
+/// Maximum lines of such an edit: all lines of a file that was written whole would displace what it is for.
+const NEWEST_EDIT_LINES: usize = 16;
+
 impl Builder<'_> {
     /// Raises what the last edits of the running turn added: its half-done change.
     pub(super) fn raise_newest_edits(&mut self, first: usize) {
@@ -33,8 +36,13 @@ impl Builder<'_> {
         let mut edits: Vec<u64> = of_turn.map(|line| line.seq).collect();
         edits.dedup();
         for (edit, factor) in edits.into_iter().zip(NEWEST_EDITS) {
-            let quotes = &mut self.candidates[first..];
-            for quote in quotes.iter_mut().filter(|quote| quote.order.0 == edit) {
+            let is_of_edit = |quote: &&mut Quote<'_>| quote.order.0 == edit;
+            let quotes = self.candidates[first..].iter_mut().filter(is_of_edit);
+            let quotes: Vec<_> = quotes.collect();
+            if quotes.len() > NEWEST_EDIT_LINES {
+                continue;
+            }
+            for quote in quotes {
                 quote.weight = quote.weight.max(quote.kind.rule().weights[0]) * factor;
             }
         }

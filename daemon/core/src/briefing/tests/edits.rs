@@ -270,9 +270,11 @@ fn a_patch_that_the_harness_reports_before_its_answer_has_its_lines() {
 
 #[test]
 fn what_the_last_edits_of_a_running_turn_add_outweighs() {
-    let weight = |is_running: bool| {
+    let weight = |is_running: bool, more: usize| {
         let mut briefing = thread();
-        edits(&mut briefing, 20, "src/lexer.rs", "const STEP_OF_TABLE: usize = 4;\n", "");
+        let more: String = (0..more).map(|n| format!("const PART_{n}: usize = {n};\n")).collect();
+        let added = format!("const STEP_OF_TABLE: usize = 4;\n{more}");
+        edits(&mut briefing, 20, "src/lexer.rs", &added, "");
         if !is_running {
             briefing.hold_words(21, "The table has steps of four.");
         }
@@ -280,7 +282,8 @@ fn what_the_last_edits_of_a_running_turn_add_outweighs() {
         let (quotes, _) = gather::gather(&briefing, &host, 4_000);
         quotes.iter().find(|quote| quote.text.contains("STEP_OF_TABLE")).unwrap().weight
     };
-    assert!(weight(true) > 2.0 * weight(false));
+    assert!(weight(true, 3) > 2.0 * weight(false, 3));
+    assert!((weight(true, 30) - weight(false, 30)).abs() < 0.01, "a whole file is not half done");
 }
 
 #[test]
@@ -298,4 +301,16 @@ fn what_was_read_before_an_edit_says_so_and_a_deleted_folder_takes_its_files_wit
     assert!(shown(&briefing).contains("old grammar"));
     briefing.record_edit(5, &FileEdit::removal("old".to_owned()));
     assert!(!shown(&briefing).contains("old grammar"), "{}", shown(&briefing));
+}
+
+#[test]
+fn values_of_a_few_letters_are_shown_with_what_they_replaced() {
+    let mut briefing = thread();
+    let (before, after) = ("1: 100000,\n2: 220000,\n", "1: 0,\n2: 500,\n");
+    edits(&mut briefing, 20, "src/score.js", after, before);
+    edits(&mut briefing, 21, "src/score.js", "2: 50,\n", "2: 500,\n");
+    let text = render(&briefing, &HostFacts::default(), 4_000);
+    assert!(text.contains("1: 0, (was: 1: 100000,)"), "{text}");
+    assert!(text.contains("2: 50, (was: 2: 500,)"), "{text}");
+    assert!(!text.contains("removed:") && !text.contains("220000"), "{text}");
 }

@@ -83,7 +83,7 @@ impl<'a> Replacements<'a> {
     pub(super) fn was(&self, text: &str) -> Option<String> {
         let (new, old) = self.pairs.iter().find(|(new, _)| text.ends_with(new))?;
         let was = differing(old, new);
-        if was.is_empty() || without_marks(old) == without_marks(new) {
+        if was.is_empty() || without_marks(old) == without_marks(new) || goes_on_in(old, new) {
             return None;
         }
         // A fragment says nothing without its line.
@@ -109,6 +109,19 @@ fn without_marks(line: &str) -> &str {
     let line = item_of(line).unwrap_or(line);
     let unnumbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     unnumbered.trim_start_matches(['.', ')']).trim_end_matches([',', ';', '.'])
+}
+
+/// Whether nothing of `old` is gone: `new` has all its words and more, or one of both opens what was one line.
+fn goes_on_in(old: &str, new: &str) -> bool {
+    let is_opened = old.starts_with(new) && new.ends_with(['{', '(', '[']);
+    let mut new_words = plain_words(new);
+    let has_all = plain_words(old).all(|word| new_words.any(|it| it == word));
+    is_opened || new.starts_with(old) || has_all
+}
+
+/// The words of a line without the signs that change when another word follows.
+fn plain_words(line: &str) -> impl Iterator<Item = &str> {
+    line.split_whitespace().map(|word| word.trim_end_matches([',', ';', '.', ')', ']', '}']))
 }
 
 fn is_balanced(text: &str) -> bool {
@@ -230,6 +243,10 @@ mod tests {
             ("The lexer reads bytes", "The lexer reads bytes and tabs", None),
             ("Nothing of this stays.", "All is written from anew, here.", None),
             ("naïve ünïts of lines", "naïve ïtems of lines", Some(" (was: naïve ünïts of lines)")),
+            ("use lexer::{Line, Word};", "use lexer::{Line, Word, Token};", None),
+            ("import { Line } from 'lexer';", "import { Line, Word } from 'lexer';", None),
+            ("import { Line, Word } from 'lexer';", "import {", None),
+            ("fn parse(", "fn parse(line: &Line) -> Token {", None),
         ] {
             let edit = edit(old, new);
             assert_eq!(Replacements::of(&edit).was(new).as_deref(), expected, "{old}");

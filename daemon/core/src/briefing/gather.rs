@@ -1,7 +1,6 @@
 //! Collects every quote that may appear in a view, with its weight.
 
 mod checks;
-mod corrections;
 mod files;
 mod folder;
 mod last_report;
@@ -227,7 +226,6 @@ impl<'a> Builder<'a> {
         let recent = ends.iter().filter(|(of, _)| **of + 1 >= turn).map(|(_, seq)| *seq);
         let last = pending.or(recent.max());
         let later_requests = &self.briefing.requests;
-        let misunderstood = corrections::misunderstood(self.briefing);
         for line in self.briefing.reports.iter() {
             // What was picked stands beside the request; of the last menu, the other options are still on offer.
             if last != Some(line.seq) && requests::is_answered(later_requests, line) {
@@ -244,11 +242,7 @@ impl<'a> Builder<'a> {
             };
             let age = newer + usize::from(pending.is_some());
             let is_first = line.group.is_empty() && line.spot.at == 1 && !self.is_small();
-            let percent = match () {
-                () if misunderstood.contains(&line.turn) => corrections::PERCENT,
-                () if is_first => FIRST_OF_REPORT_PERCENT,
-                () => 100,
-            };
+            let percent = if is_first { FIRST_OF_REPORT_PERCENT } else { 100 };
             let weight =
                 (age, requests::strength_of(line, age) * percent / 100 * of_age(age) / 100);
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
@@ -279,10 +273,6 @@ impl<'a> Builder<'a> {
         let newest = self.briefing.remarks.iter().rev().take(NEWEST_REMARKS).last();
         let newest = newest.map_or(0, |line| line.seq);
         let is_current = kind == EvidenceKind::Template && self.is_template_current();
-        let misunderstood = match kind {
-            EvidenceKind::Document => corrections::misunderstood(self.briefing),
-            _ => Vec::new(),
-        };
         for line in lines {
             // A decision holds until another is written.
             let holds = kind == EvidenceKind::Added
@@ -307,7 +297,6 @@ impl<'a> Builder<'a> {
             let is_of_now = is_remark && line.turn == now;
             let percent = match () {
                 () if is_followed || is_reported => 25,
-                () if misunderstood.contains(&line.turn) => corrections::PERCENT,
                 () if is_all_said && self.briefing.is_answered_after(line.turn) => {
                     REPORTED_LATER_PERCENT
                 }

@@ -1,28 +1,6 @@
-//! Placeholders of a template, and documents that still contain them.
-
-use std::collections::HashSet;
+//! Placeholders of a template.
 
 use super::marks;
-
-/// Opens the note that a document is an unfilled template.
-pub(super) const UNFILLED: &str = "not filled in yet: ";
-
-/// Minimum distinct placeholders, since fewer may be intentional; also the number that the note lists.
-const UNFILLED_MIN: usize = 3;
-
-/// A note that a document's placeholders were not replaced, unless it is kept as a template.
-pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
-    let inside = text.split('[').skip(1).filter_map(|part| part.split_once(']'));
-    let mut names: Vec<&str> =
-        inside.map(|(inside, _)| inside).filter(|it| it.contains('_') && is_name(it)).collect();
-    let mut seen = HashSet::new();
-    names.retain(|name| seen.insert(*name));
-    if names.len() < UNFILLED_MIN || is_template(path) {
-        return None;
-    }
-    let first = names[..UNFILLED_MIN].join("], [");
-    Some(format!("{UNFILLED}[{first}], {} such placeholders", names.len()))
-}
 
 /// Whether a line is mostly an unreplaced placeholder, `[what to write here]`.
 pub(super) fn is_placeholder(line: &str) -> bool {
@@ -91,19 +69,5 @@ mod tests {
         ] {
             assert_eq!(is_placeholder(line), expected, "{line}");
         }
-    }
-
-    #[test]
-    fn a_document_with_unreplaced_placeholders_gets_a_note() {
-        let names = ["PROJECT_NAME", "PRINCIPLE_1_NAME", "PRINCIPLE_1_NAME", "GUIDANCE_FILE"];
-        let text: String = names.iter().map(|name| format!("- [{name}] of it\n")).collect();
-        assert_eq!(
-            unfilled("memory/constitution.md", &text).as_deref(),
-            Some(
-                "not filled in yet: [PROJECT_NAME], [PRINCIPLE_1_NAME], [GUIDANCE_FILE], 3 such placeholders"
-            )
-        );
-        assert_eq!(unfilled("templates/plan.md", &text), None);
-        assert_eq!(unfilled("a.md", "[PROJECT_NAME] has [x] and [a link](b) and [TODO]"), None);
     }
 }

@@ -10,7 +10,6 @@ use super::super::evidence::Line;
 use super::super::file_edit::FileEdit;
 use super::super::finished::FinishedCommand;
 use super::super::kinds::EvidenceKind;
-use super::super::placeholders::UNFILLED;
 use super::super::{lines, replacements, tasks};
 use super::{Briefing, push, push_placed};
 use crate::rollout::shell::Class;
@@ -134,11 +133,7 @@ impl Briefing {
         let is_gone = |line: &Line| {
             let text = line.text.as_str();
             let is_rewritten = edit.is_whole || edit.is_deleted;
-            is_rewritten
-                || is_parted(text)
-                || is_removed(text)
-                || is_restored(text)
-                || text.starts_with(UNFILLED)
+            is_rewritten || is_parted(text) || is_removed(text) || is_restored(text)
         };
         self.added.retain_in(&edit.path, |line| !is_gone(line));
         // Passages read before a rewrite describe the old text.

@@ -7,16 +7,12 @@ use rustc_hash::FxBuildHasher;
 use super::super::documents::{self, lower_older_entries};
 use super::super::evidence::Line;
 use super::super::kinds::EvidenceKind;
-use super::super::placeholders::unfilled;
 use super::super::spot::{Shape, Spot};
 use super::super::{lines, tasks};
 use super::{Briefing, push};
 
 /// The form in which commands and skills are written.
 const STEPS_FILE: &str = "steps.md";
-
-/// Strength of the note that a document is an unfilled template.
-const UNFILLED_STRENGTH: u16 = 150;
 
 impl Briefing {
     /// Records what reading a file printed.
@@ -46,9 +42,6 @@ impl Briefing {
             Line { seq, turn, strength, group: path.to_owned(), heading, text, spot, is_cut: false }
         };
         let mut read = Vec::new();
-        if let Some(note) = unfilled(path, printed) {
-            read.push(line("", note, UNFILLED_STRENGTH, Spot::default()));
-        }
         documents::passages(path, printed, |passage| {
             // What is left to do says more.
             if documents::is_ticked(passage.text) {

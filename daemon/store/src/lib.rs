@@ -73,7 +73,7 @@ pub use archive::{
     ArchivedPart, ArchivedTranscript, IndexSpace, LIVED_UNKNOWN, NewPack, NewPiece, PackRow, Piece,
     REPLACED_MAX, SOURCE_BYTES_UNKNOWN, SupersededText, TextProgress, ThreadAge,
 };
-pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
+pub use commit::{FileCommit, FileOutcome, ProjectionWriter};
 pub use compaction::{CompactionCursor, CompactionRow, CompactionTable, CompactionTotals};
 pub use erase::ThreadEraser;
 pub use error::{RetryClass, StoreError};

@@ -26,7 +26,7 @@ pub(crate) const OVERSIZED_HEAD_BYTES: usize = 4 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Splits a stream into lines, without their newline (and the carriage return before it).
-pub(crate) struct Lines<R> {
+pub struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
     /// Start of the unread part of the buffer.
@@ -47,7 +47,7 @@ struct Span {
 
 impl<R: Read> Lines<R> {
     /// Reads lines from `reader`, which is at `offset`.
-    pub(crate) fn new(reader: R, offset: u64, line_bytes_max: usize) -> Self {
+    pub fn new(reader: R, offset: u64, line_bytes_max: usize) -> Self {
         let buffer = vec![0; CHUNK_BYTES];
         Self { reader, buffer, start: 0, end: 0, offset, line_bytes_max, head: Vec::new() }
     }
@@ -56,7 +56,7 @@ impl<R: Read> Lines<R> {
     ///
     /// # Errors
     /// The reader fails; lines already returned stay valid.
-    pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
+    pub fn next(&mut self) -> io::Result<Piece<'_>> {
         let mut searched = self.start;
         loop {
             let unsearched = &self.buffer[searched..self.end];

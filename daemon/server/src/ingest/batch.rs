@@ -57,7 +57,6 @@ pub(crate) enum Outcome {
     Gone,
 }
 
-/// The storing task has stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoreStopped;
 

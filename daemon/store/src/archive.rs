@@ -145,7 +145,6 @@ pub struct PackRow {
     pub is_damaged: bool,
 }
 
-/// Ages of an archived thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadAge {
     pub thread_id: String,
@@ -182,7 +181,6 @@ pub struct ArchiveTotals {
     pub chunk_bytes: u64,
     pub transcripts: u64,
     pub threads: u64,
-    /// Bytes of all texts.
     pub text_bytes: u64,
     /// When the longest idle thread last grew.
     pub oldest_ms: Option<i64>,

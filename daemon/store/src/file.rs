@@ -21,7 +21,6 @@ pub struct FileId(pub i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileStat {
     pub dev: u64,
-    /// Inode.
     pub ino: u64,
     /// Bytes on disk (compressed size for a `.zst`).
     pub size: u64,
@@ -88,11 +87,9 @@ pub struct FileRow {
     pub gone_at_ms: Option<i64>,
     /// Metadata when it was last read.
     pub stat: FileStat,
-    /// How far it is folded.
     pub cursor: Cursor,
     pub base: BaseState,
     pub thread_id: Option<String>,
-    /// Version of the saved fold.
     pub fold_version: u32,
     /// Identity and totals; `None` if another version wrote them.
     pub head: Option<ThreadHead>,

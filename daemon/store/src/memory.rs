@@ -23,7 +23,6 @@ pub use note::{CLAIMS_MAX, Exclusion, NOTES_MAX, NoteOutcome, NoteRow, NoteTable
 pub use passage::{Passage, PassageMatch, PassageScope};
 pub use usage::{UseRow, UseTable};
 
-/// The extraction of one thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtractionRow {
     pub thread_id: String,
@@ -162,7 +161,6 @@ impl ExtractionTable {
         self.0.pools().read(async |pool| threads.fetch_all(&pool).await).await
     }
 
-    /// The extraction of one thread.
     pub async fn get(&self, thread_id: &str) -> Result<Option<ExtractionRow>, StoreError> {
         let found = sqlx::query(select_extractions!("WHERE thread_id = ?1")).bind(thread_id);
         let found = found.try_map(|row| extraction(&row));

@@ -49,7 +49,6 @@ pub struct LogEntry {
 /// Result of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionEnd<'a> {
-    /// This compaction.
     Compaction(&'a str),
     /// No compaction, with the reason.
     NotMade(&'a str),
@@ -146,7 +145,6 @@ impl PolicyTable {
         self.0.pools().read(async |pool| newest.fetch_one(&pool).await).await
     }
 
-    /// Records the result of a decision.
     pub async fn set_decision_end(
         &self,
         decision_id: i64,

@@ -42,7 +42,6 @@ pub(crate) fn named<T: FromStr>(row: &SqliteRow, column: &str) -> Result<T, sqlx
     })
 }
 
-/// The bytes a digest is stored as.
 pub(crate) fn digest_bytes(digest: Digest128) -> Vec<u8> {
     digest.0.to_be_bytes().to_vec()
 }

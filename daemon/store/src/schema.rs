@@ -74,7 +74,6 @@ pub(crate) struct IndexFormat {
     /// Marks the file as ours.
     pub(crate) application_id: u32,
     pub(crate) version: u32,
-    /// Creates its tables.
     pub(crate) sql: &'static str,
 }
 

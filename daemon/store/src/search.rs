@@ -116,7 +116,6 @@ async fn try_open(path: &Path) -> Result<Pools, StoreError> {
     Ok(pools)
 }
 
-/// The number a kind is stored as.
 fn kind_number(kind: ItemKind) -> i64 {
     match kind {
         ItemKind::UserMessage => 1,

@@ -12,7 +12,6 @@ use crate::file::{FileRow, file_row, select_files};
 use crate::pool::{Connections, is_cached};
 use crate::row::{get, push_list};
 
-/// Maximum threads per statement.
 const THREADS_PER_STATEMENT: usize = 500;
 
 /// A thread and its current file, whose head has identity and totals.

@@ -97,7 +97,6 @@ impl UpdateTable {
         Ok(removed.rows_affected() > 0)
     }
 
-    /// The threads with a pinned text.
     pub async fn pinned_threads(&self) -> Result<Vec<String>, StoreError> {
         let threads = sqlx::query_scalar(
             "SELECT DISTINCT thread_id FROM semantic_update \

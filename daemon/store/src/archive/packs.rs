@@ -86,7 +86,6 @@ impl ArchivePackTable {
         self.0.read(async |pool| pieces.fetch_all(&pool).await).await
     }
 
-    /// The last piece of a text.
     pub async fn last_piece(&self, transcript: i64) -> Result<Option<Piece>, StoreError> {
         let last = sqlx::query(select_pieces!("ORDER BY p.offset DESC LIMIT 1")).bind(transcript);
         let last = last.try_map(|row| piece(&row));

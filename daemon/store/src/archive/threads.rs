@@ -37,7 +37,6 @@ impl ArchiveThreadTable {
         self.0.execute(ages).await.map(drop)
     }
 
-    /// Ages of all archived threads.
     pub async fn ages(&self) -> Result<Vec<ThreadAge>, StoreError> {
         let ages = sqlx::query(
             "SELECT thread_id, max(updated_ms) AS updated_ms, max(lived_ms) AS lived_ms FROM transcript \

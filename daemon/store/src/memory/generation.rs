@@ -71,7 +71,6 @@ impl GenerationTable {
         self.0.pools().read(async |pool| newest.fetch_all(&pool).await).await
     }
 
-    /// Removes all generations before `generation`.
     pub async fn purge(&self, generation: u64) -> Result<(), StoreError> {
         let earlier = sqlx::query("DELETE FROM memory_generation WHERE generation < ?1");
         self.0.pools().execute(earlier.bind(generation.cast_signed())).await.map(drop)

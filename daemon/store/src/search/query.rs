@@ -164,7 +164,6 @@ impl SearchIndex {
         parse_rows("search result", &found)
     }
 
-    /// The indexed file with this number.
     pub async fn file(&self, number: i64) -> Result<Option<IndexedFile>, StoreError> {
         let found = sqlx::query(select_indexed!("WHERE number = ?1")).bind(number);
         let found = found.try_map(|row| indexed_file(&row));

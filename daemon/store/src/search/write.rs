@@ -97,14 +97,12 @@ impl SearchIndex {
         self.pools().read(async |pool| files.fetch_all(&pool).await).await
     }
 
-    /// The indexed file at `path`.
     pub async fn file_by_path(&self, path: &str) -> Result<Option<IndexedFile>, StoreError> {
         let found = sqlx::query(select_indexed!("WHERE path = ?1 AND dropped = 0")).bind(path);
         let found = found.try_map(|row| indexed_file(&row));
         self.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 
-    /// Number of indexed items.
     pub async fn items(&self) -> Result<u64, StoreError> {
         let items = "SELECT coalesce(sum(items), 0) FROM indexed_file WHERE dropped = 0";
         let items = sqlx::query_scalar(items);

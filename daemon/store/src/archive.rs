@@ -157,20 +157,17 @@ pub struct ThreadAge {
 /// Tables that an older index does not have: the bounds under which texts were evicted, the highest number of a pack that
 /// was removed, and a row while evicted text may still be in packs. Not in `archive.sql`, since another version of the index would be rebuilt, and a rebuilt one has lost
 /// ages and evictions.
-const ADDED: [&str; 3] = [
+const ADDED: [&str; 5] = [
     "CREATE TABLE IF NOT EXISTS eviction_bounds (one INTEGER PRIMARY KEY CHECK (one = 1), \
      max_bytes INTEGER NOT NULL, max_age_ms INTEGER) STRICT",
     "CREATE TABLE IF NOT EXISTS last_pack (one INTEGER PRIMARY KEY CHECK (one = 1), pack INTEGER NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS unfinished_eviction (one INTEGER PRIMARY KEY CHECK (one = 1)) STRICT",
+    // The packs that described the texts first.
+    "CREATE TABLE IF NOT EXISTS text_start (transcript INTEGER PRIMARY KEY \
+     REFERENCES transcript (transcript) ON DELETE CASCADE, first_pack INTEGER NOT NULL) STRICT",
+    // Has a row while no pack has text that was not redacted. An index that does not know it has none.
+    "CREATE TABLE IF NOT EXISTS all_redacted (one INTEGER PRIMARY KEY CHECK (one = 1)) STRICT",
 ];
-
-/// The packs that described the texts first. Not in `archive.sql`, for the same reason.
-const TEXT_STARTS: &str = "CREATE TABLE IF NOT EXISTS text_start (transcript INTEGER PRIMARY KEY \
-     REFERENCES transcript (transcript) ON DELETE CASCADE, first_pack INTEGER NOT NULL) STRICT";
-
-/// Has a row while no pack has text that was not redacted. An index that does not know it has none.
-const ALL_REDACTED: &str =
-    "CREATE TABLE IF NOT EXISTS all_redacted (one INTEGER PRIMARY KEY CHECK (one = 1)) STRICT";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArchiveTotals {
@@ -327,7 +324,7 @@ async fn prepare(pools: &Pools) -> Result<(), StoreError> {
     if prepare_index(pools, &FORMAT).await? {
         open::check(pools).await?;
     }
-    for table in ADDED.into_iter().chain([TEXT_STARTS, ALL_REDACTED]) {
+    for table in ADDED {
         pools.execute(sqlx::query(table)).await?;
     }
     // Texts that older rules redacted are redacted again.

@@ -38,13 +38,6 @@ pub struct Lines<R> {
     head: Vec<u8>,
 }
 
-/// A line in the buffer: its bytes, and the number of bytes to consume.
-struct Span {
-    start: usize,
-    end: usize,
-    step: usize,
-}
-
 impl<R: Read> Lines<R> {
     /// Reads lines from `reader`, which is at `offset`.
     pub fn new(reader: R, offset: u64, line_bytes_max: usize) -> Self {
@@ -77,11 +70,9 @@ impl<R: Read> Lines<R> {
 
     /// Takes the line that ends at `newline`.
     fn take(&mut self, newline: usize) -> Line<'_> {
-        let span = Span { start: self.start, end: newline, step: newline + 1 - self.start };
-        let (offset, next) = (self.offset, self.offset + span.step as u64);
-        self.start = newline + 1;
-        self.offset = next;
-        let line = &self.buffer[span.start..span.end];
+        let line = &self.buffer[self.start..newline];
+        let (offset, next) = (self.offset, self.offset + line.len() as u64 + 1);
+        (self.start, self.offset) = (newline + 1, next);
         if line.len() > self.line_bytes_max {
             let head = Content::Head(&line[..line.len().min(OVERSIZED_HEAD_BYTES)]);
             return Line { content: head, ..Line::whole(offset, line, next) };

@@ -279,7 +279,10 @@ impl App {
         let ExclusiveResources { socket, agents, state: _state, signals, .. } = resources;
         let path = socket.path.clone();
         let mut tasks = Tasks::default();
-        tasks.spawn_until(&stop, "signals", signals);
+        let until = stop.clone();
+        tasks.spawn("signals", async move {
+            until.run_until_cancelled(signals).await.unwrap_or(Ok(())).map_err(Into::into)
+        });
         // The claims on the paths come back here, to be released after all tasks.
         let (return_claims, mut claims) = oneshot::channel();
         let accept = accept((socket, agents), Arc::new(server), deps.shutdown.token());
@@ -310,7 +313,8 @@ impl App {
         let socket_is_done = matches!(early, Some(AppError::TaskEnded { name: "socket", .. }));
         let failed = if socket_is_done { None } else { tasks.until_ended("socket").await };
         stop.cancel();
-        let failed = tasks.all_ended().await.or(failed);
+        // No task has this name: all of them end.
+        let failed = tasks.until_ended("").await.or(failed);
         drop(claims.try_recv());
         tracing::info!(reason = deps.shutdown.reason(), "stopped");
         early.or(failed).map_or(Ok(()), Err)
@@ -369,10 +373,10 @@ async fn accept(
 
 /// The daemon's tasks, by name; all of them are awaited.
 #[derive(Debug, Default)]
-pub struct Tasks(JoinSet<(&'static str, Result<(), TaskFailure>)>);
+struct Tasks(JoinSet<(&'static str, Result<(), TaskFailure>)>);
 
 impl Tasks {
-    pub fn spawn(
+    fn spawn(
         &mut self,
         name: &'static str,
         task: impl Future<Output = Result<(), TaskFailure>> + Send + 'static,
@@ -382,22 +386,6 @@ impl Tasks {
             match AssertUnwindSafe(task).catch_unwind().await {
                 Ok(result) => (name, result),
                 Err(_) => (name, Err("it panicked".into())),
-            }
-        });
-    }
-
-    /// Starts a task that is dropped when `stop` is cancelled.
-    pub fn spawn_until<E: Into<TaskFailure> + Send>(
-        &mut self,
-        stop: &CancellationToken,
-        name: &'static str,
-        task: impl Future<Output = Result<(), E>> + Send + 'static,
-    ) {
-        let stop = stop.clone();
-        self.spawn(name, async move {
-            tokio::select! {
-                () = stop.cancelled() => Ok(()),
-                result = task => result.map_err(Into::into),
             }
         });
     }
@@ -421,10 +409,6 @@ impl Tasks {
             }
         }
         failed
-    }
-
-    async fn all_ended(&mut self) -> Option<AppError> {
-        self.until_ended("").await
     }
 }
 

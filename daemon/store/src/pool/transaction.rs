@@ -57,7 +57,7 @@ impl Pools {
 
 /// A write transaction. Dropped before it is committed, it stores nothing.
 pub(crate) struct WriteTransaction {
-    pub(crate) pools: Pools,
+    pools: Pools,
     transaction: Transaction<'static, Sqlite>,
 }
 

@@ -28,7 +28,7 @@ use longhaul_protocol::socket::of_agents;
 use longhaul_store::StoreError;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -279,7 +279,10 @@ impl App {
         let ExclusiveResources { socket, agents, state: _state, signals, .. } = resources;
         let path = socket.path.clone();
         let mut tasks = Tasks::default();
-        tasks.spawn_until(&stop, "signals", signals);
+        let until = stop.clone();
+        tasks.spawn("signals", async move {
+            until.run_until_cancelled(signals).await.unwrap_or(Ok(())).map_err(Into::into)
+        });
         // The claims on the paths come back here, to be released after all tasks.
         let (return_claims, mut claims) = oneshot::channel();
         let accept = accept((socket, agents), Arc::new(server), deps.shutdown.token());
@@ -287,8 +290,7 @@ impl App {
             drop(return_claims.send(accept.await?));
             Ok(())
         });
-        tasks.spawn("watchdog", ok(systemd::feed_watchdog(stop.clone())));
-
+        tasks.spawn("watchdog", systemd::feed_watchdog(stop.clone()).map(Ok));
         for (name, task) in background {
             tasks.spawn(name, task);
         }
@@ -308,10 +310,11 @@ impl App {
         });
         systemd::stopping();
         deps.events.close(deps.shutdown.reason());
-        let socket_is_done = early.as_ref().is_some_and(|error| error.is_of_task("socket"));
+        let socket_is_done = matches!(early, Some(AppError::TaskEnded { name: "socket", .. }));
         let failed = if socket_is_done { None } else { tasks.until_ended("socket").await };
         stop.cancel();
-        let failed = tasks.all_ended().await.or(failed);
+        // No task has this name: all of them end.
+        let failed = tasks.until_ended("").await.or(failed);
         drop(claims.try_recv());
         tracing::info!(reason = deps.shutdown.reason(), "stopped");
         early.or(failed).map_or(Ok(()), Err)
@@ -319,10 +322,6 @@ impl App {
 }
 
 impl AppError {
-    fn is_of_task(&self, task: &str) -> bool {
-        matches!(self, Self::TaskEnded { name, .. } if *name == task)
-    }
-
     /// The exit code of sysexits for systemd or a person.
     pub fn exit_code(&self) -> u8 {
         const SOFTWARE: u8 = 70;
@@ -374,10 +373,10 @@ async fn accept(
 
 /// The daemon's tasks, by name; all of them are awaited.
 #[derive(Debug, Default)]
-pub struct Tasks(JoinSet<(&'static str, Result<(), TaskFailure>)>);
+struct Tasks(JoinSet<(&'static str, Result<(), TaskFailure>)>);
 
 impl Tasks {
-    pub fn spawn(
+    fn spawn(
         &mut self,
         name: &'static str,
         task: impl Future<Output = Result<(), TaskFailure>> + Send + 'static,
@@ -391,58 +390,26 @@ impl Tasks {
         });
     }
 
-    /// Starts a task that is dropped when `stop` is cancelled.
-    pub fn spawn_until<E: Into<TaskFailure> + Send>(
-        &mut self,
-        stop: &CancellationToken,
-        name: &'static str,
-        task: impl Future<Output = Result<(), E>> + Send + 'static,
-    ) {
-        let stop = stop.clone();
-        self.spawn(name, async move {
-            tokio::select! {
-                () = stop.cancelled() => Ok(()),
-                result = task => result.map_err(Into::into),
-            }
-        });
-    }
-
     /// Waits for the next task to end; `None` without tasks.
     async fn next(&mut self) -> Option<(&'static str, Result<(), TaskFailure>)> {
-        self.0.join_next().await.map(joined)
+        let ended = self.0.join_next().await?;
+        // A task catches its own panics and is never aborted.
+        Some(ended.unwrap_or_else(|error| ("unknown", Err(error.into()))))
     }
 
     /// Waits until the task `name` has ended; returns the first failure until then.
     async fn until_ended(&mut self, name: &str) -> Option<AppError> {
         let mut failed = None;
         while let Some((ended, result)) = self.next().await {
-            failed = failed.or(failure(ended, result));
+            if let Err(failure) = result {
+                failed.get_or_insert(AppError::TaskEnded { name: ended, source: Some(failure) });
+            }
             if ended == name {
                 break;
             }
         }
         failed
     }
-
-    async fn all_ended(&mut self) -> Option<AppError> {
-        self.until_ended("").await
-    }
-}
-
-fn joined(
-    ended: Result<(&'static str, Result<(), TaskFailure>), JoinError>,
-) -> (&'static str, Result<(), TaskFailure>) {
-    // A task catches its own panics and is never aborted.
-    ended.unwrap_or_else(|error| ("unknown", Err(error.into())))
-}
-
-fn failure(name: &'static str, result: Result<(), TaskFailure>) -> Option<AppError> {
-    result.err().map(|source| AppError::TaskEnded { name, source: Some(source) })
-}
-
-async fn ok(task: impl Future<Output = ()>) -> Result<(), TaskFailure> {
-    task.await;
-    Ok(())
 }
 
 #[cfg(test)]

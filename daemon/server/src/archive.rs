@@ -175,7 +175,7 @@ impl Archive {
     }
 
     fn failed(&self, error: &io::Error) -> StoreError {
-        StoreError::Access { path: self.folder.clone(), detail: error.to_string() }
+        StoreError::access(&self.folder, error)
     }
 
     /// Closes the index; it can be opened again.

@@ -278,7 +278,7 @@ impl Config {
     /// How long the provider of the agent `source` keeps its cache, in milliseconds, if configured.
     pub fn cache_lifetime_ms_of(&self, source: Source) -> Option<u64> {
         let own = self.sources.iter().find(|settings| settings.source == source)?;
-        Some(own.cache_lifetime_s.saturating_mul(1_000)).filter(|ms| *ms > 0)
+        Some(own.table.cache_lifetime_s.saturating_mul(1_000)).filter(|ms| *ms > 0)
     }
 
     /// The configured price of a million uncached input tokens of `model`.
@@ -322,13 +322,6 @@ fn path_of(args: &Args, around: &Surroundings) -> PathBuf {
     match &args.config {
         Some(path) => around.base.resolve(path, &around.current_dir),
         None => around.base.config_file(),
-    }
-}
-
-fn or_default<T>(given: Option<T>, default: T) -> Setting<T> {
-    match given {
-        Some(value) => Setting { value, origin: Origin::File },
-        None => Setting { value: default, origin: Origin::Default },
     }
 }
 

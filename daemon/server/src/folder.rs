@@ -70,16 +70,26 @@ pub fn replace(
     new: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    match fs::remove_file(new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove(new)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
     let written = write(&mut file).and_then(|()| file.sync_all());
     if let Err(error) = written.and_then(|()| fs::rename(new, path)) {
         fs::remove_file(new).ok();
         return Err(error);
     }
+    sync_folder_of(path)
+}
+
+/// Removes a file, if it exists.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the name of a file durable.
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 

@@ -84,7 +84,7 @@ use crate::discovery::scan::{self, Outside};
 use crate::discovery::watch::Hints;
 use crate::transcript::Presence;
 use shared::Shared;
-use worker::{Request, Worker};
+use worker::{Reply, Request, Worker};
 
 const REQUESTS_MAX: usize = 64;
 
@@ -104,7 +104,6 @@ const SYNC_POLL: Duration = Duration::from_millis(50);
 const MUCH_FILES: u64 = 1_024;
 const MUCH_AFTER: Duration = Duration::from_millis(80);
 
-/// Polling interval of [`Ingest::settle`].
 const SETTLE_POLL: Duration = Duration::from_millis(10);
 
 pub struct IngestDeps {
@@ -201,7 +200,10 @@ impl Ingest {
     ) -> Result<SyncResult, SyncError> {
         let reached = async {
             loop {
-                let synced = self.sync_once(&target).await?;
+                let synced = match &target {
+                    SyncTarget::Path(path) => self.sync_path(path).await?,
+                    SyncTarget::Thread(thread_id) => self.sync_thread(thread_id).await?,
+                };
                 if reach.is_met_by(&synced) {
                     return Ok(synced);
                 }
@@ -221,13 +223,6 @@ impl Ingest {
             Ok(())
         };
         tokio::time::timeout(timeout, settled).await.unwrap_or(Err(SyncError::Deadline))
-    }
-
-    async fn sync_once(&self, target: &SyncTarget) -> Result<SyncResult, SyncError> {
-        match target {
-            SyncTarget::Path(path) => self.sync_path(path).await,
-            SyncTarget::Thread(thread_id) => self.sync_thread(thread_id).await,
-        }
     }
 
     async fn sync_path(&self, path: &Path) -> Result<SyncResult, SyncError> {
@@ -338,19 +333,16 @@ impl Ingest {
     }
 
     async fn catch_up(&self, path: PathBuf) -> Result<(), SyncError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Request::File(path, reply)).await?;
-        match done.await {
-            Ok(answer) => answer,
-            Err(_) => Err(SyncError::Stopping),
-        }
+        self.ask(|reply| Request::File(path, reply)).await
     }
 
-    async fn ask(&self, request: Request) -> Result<(), SyncError> {
+    async fn ask(&self, request: impl FnOnce(Reply) -> Request) -> Result<(), SyncError> {
+        let (reply, done) = oneshot::channel();
         self.shared.stop.store(true, Ordering::Relaxed);
-        let sent = self.requests.send(request).await;
+        let sent = self.requests.send(request(reply)).await;
         self.shared.stop.store(true, Ordering::Relaxed);
-        sent.map_err(|_| SyncError::Stopping)
+        sent.map_err(|_| SyncError::Stopping)?;
+        done.await.unwrap_or(Err(SyncError::Stopping))
     }
 
     /// Handles damage found by a reader of the store: moves the database aside and rebuilds it. Returns `false` if
@@ -438,20 +430,15 @@ impl Ingest {
 
     /// Lists all files now. When this returns, missing ones are marked as gone, and no pass that began before still runs.
     pub async fn scan(&self) -> Result<(), SyncError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Request::Scan(reply)).await?;
-        done.await.unwrap_or(Err(SyncError::Stopping))
+        self.ask(Request::Scan).await
     }
 
     /// Deletes what the threads that continue `thread_id` have of it. They are folded again soon, without it if nothing has
     /// its lines by now.
     pub async fn disown(&self, thread_id: &str) -> Result<(), SyncError> {
-        let (reply, done) = oneshot::channel();
-        self.ask(Request::Disown(thread_id.to_owned(), reply)).await?;
-        done.await.unwrap_or(Err(SyncError::Stopping))
+        self.ask(|reply| Request::Disown(thread_id.to_owned(), reply)).await
     }
 
-    /// The listed transcripts of a thread.
     pub fn transcripts(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
         self.shared.catalogue.of_thread(thread_id)
     }

@@ -214,13 +214,7 @@ impl Jobs {
     /// Settles a claim as done.
     pub async fn finish(&self, key: &JobKey, token: &Token) -> Result<Job, JobError> {
         let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
-        let finish = move |job| {
-            let job = job::finish(job, &token, &rules, &now)?;
-            Ok((job.clone(), job))
-        };
-        let job = self.decide(key, finish).await?;
-        self.wake(key.kind);
-        Ok(job)
+        self.change(key, move |job| job::finish(job, &token, &rules, &now)).await
     }
 
     /// Settles a claim as failed.
@@ -232,13 +226,7 @@ impl Jobs {
     ) -> Result<Job, JobError> {
         let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
         let chance = self.clock.chance();
-        let fail = move |job| {
-            let job = job::fail(job, &token, failure, (&rules, chance), &now)?;
-            Ok((job.clone(), job))
-        };
-        let job = self.decide(key, fail).await?;
-        self.wake(key.kind);
-        Ok(job)
+        self.change(key, move |job| job::fail(job, &token, failure, (&rules, chance), &now)).await
     }
 
     /// Wakes a job; creates a [standing](JobKey::is_standing) one if it does not exist.
@@ -326,7 +314,7 @@ impl Jobs {
 
     pub async fn cancel(&self, key: &JobKey) -> Result<Job, JobError> {
         let now = self.clock.moment();
-        self.change(key, move |job| job::cancel(job, &now)).await
+        self.change(key, move |job| Ok(job::cancel(job, &now))).await
     }
 
     /// A job, and why it does not run, or that it may.
@@ -367,14 +355,10 @@ impl Jobs {
     async fn change(
         &self,
         key: &JobKey,
-        change: impl FnOnce(Job) -> Job + Send,
+        change: impl FnOnce(Job) -> Result<Job, LeaseLost> + Send,
     ) -> Result<Job, JobError> {
-        let changed = self
-            .decide(key, move |job| {
-                let job = change(job);
-                Ok((job.clone(), job))
-            })
-            .await?;
+        let change = |job| change(job).map(|job| (job.clone(), job));
+        let changed = self.decide(key, change).await?;
         self.wake(key.kind);
         Ok(changed)
     }

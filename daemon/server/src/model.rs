@@ -44,7 +44,6 @@ pub struct ModelSettings {
     pub providers: BTreeMap<String, Provider>,
     /// The default model; `None`: no model is asked.
     pub default: Option<ModelChoice>,
-    /// Models for single tasks.
     pub by_task: BTreeMap<Task, ModelChoice>,
 }
 
@@ -138,7 +137,6 @@ impl ModelChoice {
 /// Default window of a model that is not in the table: small enough for every local server in use.
 pub const WINDOW_DEFAULT: u64 = 32_000;
 
-/// Default window of a model.
 pub fn window_of(model: &str) -> u64 {
     window::of_model(model).unwrap_or(WINDOW_DEFAULT)
 }

@@ -1,7 +1,7 @@
 //! Opens files without following a link in the last part of their path, and without waiting for a pipe.
 
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -25,6 +25,13 @@ pub fn regular(path: &Path) -> io::Result<(File, Metadata)> {
         return Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
     Ok((file, meta))
+}
+
+/// The first `bytes_max` bytes of a regular file.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    regular(path)?.0.take(bytes_max).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

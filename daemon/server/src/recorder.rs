@@ -213,7 +213,6 @@ impl Recorder {
         removed.map(|()| true)
     }
 
-    /// Locks the log of a thread.
     async fn log(&self, thread_id: &str) -> Result<OwnedMutexGuard<Log>, RecorderError> {
         let log = match self.logs.get(thread_id) {
             Some(log) => log,

@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The exit code after a second signal.
 const EXIT_SECOND_SIGNAL: i32 = 130;
 
 /// A handle on the switch; clones share it.

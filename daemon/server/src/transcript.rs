@@ -27,22 +27,17 @@
 //! without a newline is a line only if it is a whole JSON object.
 
 mod each_line;
-mod file;
 mod lines;
 mod open;
 mod piece;
-mod pieces;
 mod presence;
 mod read_back;
 pub(crate) mod records;
 
 pub use each_line::each_line;
-pub use lines::LINE_BYTES_MAX;
-pub(crate) use lines::Lines;
+pub use lines::{LINE_BYTES_MAX, Lines};
 pub use open::Fallback;
 pub(crate) use open::{Text, Transcript};
-pub(crate) use piece::Piece;
-pub use piece::{Content, Line};
-pub use pieces::{Rest, each_piece};
+pub use piece::{Content, Line, Piece};
 pub(crate) use presence::Presence;
 pub use read_back::{LineError, LineReader};

@@ -18,29 +18,21 @@ pub struct AgeTable(pub(crate) Connections);
 impl AgeTable {
     /// Advances the database's age to `now` and returns it in milliseconds.
     pub async fn advance(&self, now: Moment) -> Result<i64, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let known: Option<(String,)> = sqlx::query_as("SELECT value FROM meta WHERE key = ?1")
-            .bind(AGE_KEY)
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(classify)?;
-        let known = known.and_then(|row| serde_json::from_str::<DatabaseAge>(&row.0).ok());
+        let mut transaction = self.0.pools().begin().await?;
+        let known = sqlx::query_scalar("SELECT value FROM meta WHERE key = ?1").bind(AGE_KEY);
+        let known: Option<String> =
+            transaction.run(async |it| known.fetch_optional(it).await).await?;
+        let known = known.and_then(|age| serde_json::from_str::<DatabaseAge>(&age).ok());
         let age = match known {
             Some(known) => known.advanced_to(now),
             None => DatabaseAge::begin(now),
         };
         let json = serde_json::to_string(&age).unwrap_or_default();
         for (key, value) in [(AGE_KEY, json), ("lived_ms", age.ms.to_string())] {
-            sqlx::query("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")
-                .bind(key)
-                .bind(value)
-                .execute(&mut *transaction)
-                .await
-                .map_err(classify)?;
+            let put = sqlx::query("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)");
+            transaction.execute(put.bind(key).bind(value)).await?;
         }
-        transaction.commit().await.map_err(classify)?;
+        transaction.commit().await?;
         Ok(i64::try_from(age.ms).unwrap_or(i64::MAX))
     }
 }

@@ -20,7 +20,6 @@ pub use threads::ArchiveThreadTable;
 pub use transcripts::{ArchiveTranscriptTable, REPLACED_MAX, TextProgress};
 
 use std::path::Path;
-use std::sync::Arc;
 
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::PackedChunk;
@@ -45,7 +44,6 @@ pub struct ArchiveIndex {
     pub transcripts: ArchiveTranscriptTable,
     pub threads: ArchiveThreadTable,
     pub packs: ArchivePackTable,
-    path: Arc<Path>,
     pools: Pools,
 }
 
@@ -147,7 +145,6 @@ pub struct PackRow {
     pub is_damaged: bool,
 }
 
-/// Ages of an archived thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadAge {
     pub thread_id: String,
@@ -160,20 +157,17 @@ pub struct ThreadAge {
 /// Tables that an older index does not have: the bounds under which texts were evicted, the highest number of a pack that
 /// was removed, and a row while evicted text may still be in packs. Not in `archive.sql`, since another version of the index would be rebuilt, and a rebuilt one has lost
 /// ages and evictions.
-const ADDED: [&str; 3] = [
+const ADDED: [&str; 5] = [
     "CREATE TABLE IF NOT EXISTS eviction_bounds (one INTEGER PRIMARY KEY CHECK (one = 1), \
      max_bytes INTEGER NOT NULL, max_age_ms INTEGER) STRICT",
     "CREATE TABLE IF NOT EXISTS last_pack (one INTEGER PRIMARY KEY CHECK (one = 1), pack INTEGER NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS unfinished_eviction (one INTEGER PRIMARY KEY CHECK (one = 1)) STRICT",
+    // The packs that described the texts first.
+    "CREATE TABLE IF NOT EXISTS text_start (transcript INTEGER PRIMARY KEY \
+     REFERENCES transcript (transcript) ON DELETE CASCADE, first_pack INTEGER NOT NULL) STRICT",
+    // Has a row while no pack has text that was not redacted. An index that does not know it has none.
+    "CREATE TABLE IF NOT EXISTS all_redacted (one INTEGER PRIMARY KEY CHECK (one = 1)) STRICT",
 ];
-
-/// The packs that described the texts first. Not in `archive.sql`, for the same reason.
-const TEXT_STARTS: &str = "CREATE TABLE IF NOT EXISTS text_start (transcript INTEGER PRIMARY KEY \
-     REFERENCES transcript (transcript) ON DELETE CASCADE, first_pack INTEGER NOT NULL) STRICT";
-
-/// Has a row while no pack has text that was not redacted. An index that does not know it has none.
-const ALL_REDACTED: &str =
-    "CREATE TABLE IF NOT EXISTS all_redacted (one INTEGER PRIMARY KEY CHECK (one = 1)) STRICT";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArchiveTotals {
@@ -184,7 +178,6 @@ pub struct ArchiveTotals {
     pub chunk_bytes: u64,
     pub transcripts: u64,
     pub threads: u64,
-    /// Bytes of all texts.
     pub text_bytes: u64,
     /// When the longest idle thread last grew.
     pub oldest_ms: Option<i64>,
@@ -215,19 +208,13 @@ impl ArchiveIndex {
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         open::check_seal(path).await?;
         let pools = Pools::open_durable(path).await?;
-        match prepare(&pools).await {
-            Ok(()) => Ok(Self {
-                transcripts: ArchiveTranscriptTable(pools.clone()),
-                threads: ArchiveThreadTable(pools.clone()),
-                packs: ArchivePackTable(pools.clone()),
-                path: path.into(),
-                pools,
-            }),
-            Err(error) => {
-                pools.close().await;
-                Err(error)
-            }
-        }
+        pools.or_closed(prepare(&pools).await).await?;
+        Ok(Self {
+            transcripts: ArchiveTranscriptTable(pools.clone()),
+            threads: ArchiveThreadTable(pools.clone()),
+            packs: ArchivePackTable(pools.clone()),
+            pools,
+        })
     }
 
     /// Deletes an unusable index.
@@ -237,20 +224,18 @@ impl ArchiveIndex {
 
     /// Bytes of the file, without its log.
     pub fn bytes(&self) -> u64 {
-        std::fs::metadata(&self.path).map_or(0, |meta| meta.len())
+        std::fs::metadata(&self.pools.path).map_or(0, |meta| meta.len())
     }
 
     /// What the bytes of the file are used for.
     pub async fn space(&self) -> Result<IndexSpace, StoreError> {
-        let row: (i64, i64, i64, i64) = sqlx::query_as(
+        let pages = sqlx::query_as::<_, (i64, i64, i64, i64)>(
             "SELECT s.page_size, c.page_count, f.freelist_count, \
              (SELECT count(*) + 1 FROM sqlite_schema WHERE rootpage > 0) \
              FROM pragma_page_size s, pragma_page_count c, pragma_freelist_count f",
-        )
-        .fetch_one(self.pools.reader())
-        .await
-        .map_err(|error| self.pools.classify(error))?;
-        let (page, pages, free, roots) = row;
+        );
+        let (page, pages, free, roots) =
+            self.pools.read(async |pool| pages.fetch_one(&pool).await).await?;
         let bytes = |pages: i64| (page * pages.max(0)).cast_unsigned();
         let free = free.min(pages);
         Ok(IndexSpace {
@@ -267,19 +252,18 @@ impl ArchiveIndex {
         packs: &[NewPack],
         parts: &[ArchivedPart],
     ) -> Result<(), StoreError> {
-        let classify = |error| self.pools.classify(error);
         let mut transaction = self.pools.begin().await?;
         for pack in packs {
-            packs::put_pack(&mut transaction, pack).await.map_err(classify)?;
+            transaction.run(async |it| packs::put_pack(it, pack).await).await?;
         }
         for part in parts {
-            transcripts::put_part(&mut transaction, part).await.map_err(classify)?;
+            transaction.run(async |it| transcripts::put_part(it, part).await).await?;
         }
-        transaction.commit().await.map_err(classify)
+        transaction.commit().await
     }
 
     pub async fn totals(&self) -> Result<ArchiveTotals, StoreError> {
-        let row = sqlx::query(
+        let found = sqlx::query(
             "SELECT p.packs, p.bytes, p.checked_ms, p.damaged, c.chunk_bytes, t.* FROM \
              (SELECT count(*) AS packs, coalesce(sum(bytes), 0) AS bytes, nullif(min(checked_ms), 0) AS checked_ms, \
               coalesce(sum(damaged), 0) AS damaged FROM pack) p, \
@@ -289,10 +273,8 @@ impl ArchiveIndex {
               coalesce(sum(redacted <= ?1), 0) AS plain FROM transcript) t",
         )
         .bind(redact::VERSION)
-        .fetch_one(self.pools.reader())
-        .await
-        .map_err(|error| self.pools.classify(error))?;
-        totals(&row).map_err(|error| self.pools.classify(error))
+        .try_map(|row| totals(&row));
+        self.pools.read(async |pool| found.fetch_one(&pool).await).await
     }
 
     /// Rewrites the file and empties the log: afterwards deleted data is in neither, and the free pages are back with the disk.
@@ -310,7 +292,7 @@ impl ArchiveIndex {
     /// `Corrupt`: close it with [`ArchiveIndex::close_damaged`].
     pub async fn check_pages(&self) -> Result<(), StoreError> {
         let _at_rest = self.pools.at_rest().await;
-        open::check_seal(&self.path).await.map(drop)
+        open::check_seal(&self.pools.path).await.map(drop)
     }
 
     pub async fn close(&self) {
@@ -342,17 +324,11 @@ async fn prepare(pools: &Pools) -> Result<(), StoreError> {
     if prepare_index(pools, &FORMAT).await? {
         open::check(pools).await?;
     }
-    for table in ADDED.into_iter().chain([TEXT_STARTS, ALL_REDACTED]) {
-        let adding = sqlx::query(table).execute(pools.writer()).await;
-        adding.map_err(|error| pools.classify(error))?;
+    for table in ADDED {
+        pools.execute(sqlx::query(table)).await?;
     }
     // Texts that older rules redacted are redacted again.
-    sqlx::query(
-        "DELETE FROM all_redacted WHERE EXISTS (SELECT 1 FROM transcript WHERE redacted <= ?1)",
-    )
-    .bind(redact::VERSION)
-    .execute(pools.writer())
-    .await
-    .map(drop)
-    .map_err(|error| pools.classify(error))
+    let outdated = "DELETE FROM all_redacted \
+         WHERE EXISTS (SELECT 1 FROM transcript WHERE redacted <= ?1)";
+    pools.execute(sqlx::query(outdated).bind(redact::VERSION)).await.map(drop)
 }

@@ -16,13 +16,6 @@ use crate::thread;
 /// Files per statement: 22 values each, below SQLite's limit of 32,766.
 const FILES_PER_STATEMENT: usize = 500;
 
-/// Content read from some files; stored atomically.
-#[derive(Debug, Default)]
-pub struct Batch {
-    /// Each file at most once.
-    pub files: Vec<FileCommit>,
-}
-
 /// Content read from one file.
 #[derive(Debug, Clone)]
 pub struct FileCommit {
@@ -71,14 +64,12 @@ pub struct FileOutcome {
 pub struct ProjectionWriter(pub(crate) Connections);
 
 impl ProjectionWriter {
-    /// Stores a batch in one transaction: files, pages, observations, threads. Deletes pages of other generations.
+    /// Stores a batch, which has each file at most once, in one transaction: files, pages, observations, threads. Deletes pages of other generations.
     /// Idempotent. On an error nothing was stored, and the caller may retry the same batch.
-    pub async fn commit(&self, batch: &Batch) -> Result<Vec<FileOutcome>, StoreError> {
-        let pools = self.0.pools();
-        let mut transaction = pools.begin().await?;
-        let committed =
-            write(&mut transaction, batch).await.map_err(|error| pools.classify(error))?;
-        transaction.commit().await.map_err(|error| pools.classify(error))?;
+    pub async fn commit(&self, batch: &[FileCommit]) -> Result<Vec<FileOutcome>, StoreError> {
+        let mut transaction = self.0.pools().begin().await?;
+        let committed = transaction.run(async |it| write(it, batch).await).await?;
+        transaction.commit().await?;
         Ok(committed)
     }
 
@@ -88,30 +79,25 @@ impl ProjectionWriter {
         if paths.is_empty() {
             return Ok(());
         }
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
+        let mut transaction = self.0.pools().begin().await?;
         let mut threads = Vec::new();
         for chunk in paths.chunks(500) {
             let mut query = QueryBuilder::<Sqlite>::new("UPDATE source_file SET gone_at_ms = ");
             query.push_bind(at_ms).push(" WHERE path IN ");
             push_list(&mut query, chunk);
             query.push(" RETURNING thread_id");
-            let rows: Vec<(Option<String>,)> =
-                query.build_query_as().fetch_all(&mut *transaction).await.map_err(classify)?;
-            threads.extend(rows.into_iter().filter_map(|row| row.0));
+            let rows = query.build_query_scalar::<Option<String>>();
+            let rows = transaction.run(async |it| rows.fetch_all(it).await).await?;
+            threads.extend(rows.into_iter().flatten());
         }
-        thread::choose(&mut transaction, threads).await.map_err(classify)?;
-        transaction.commit().await.map_err(classify)
+        transaction.run(async |it| thread::choose(it, threads).await).await?;
+        transaction.commit().await
     }
 
     /// Deletes the saved folds of the transcripts that continue a thread, or continue one that does: they began with its
     /// fold. Returns their paths; they must be read from their starts.
     pub async fn disown(&self, thread_id: &str) -> Result<Vec<String>, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let paths: Vec<(String,)> = sqlx::query_as(
+        let paths = sqlx::query_scalar(
             "WITH RECURSIVE fork AS MATERIALIZED (SELECT file_id, thread_id, CASE WHEN json_valid(head) \
              THEN json_extract(head, '$.history_base.thread_id') END AS base FROM source_file), \
              heir (thread_id) AS (SELECT ?1 UNION SELECT fork.thread_id FROM heir JOIN fork \
@@ -120,12 +106,8 @@ impl ProjectionWriter {
              (SELECT fork.file_id FROM fork JOIN heir ON fork.base = heir.thread_id) RETURNING path",
         )
         .bind(thread_id)
-        .bind(NO_FOLD)
-        .fetch_all(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        transaction.commit().await.map_err(classify)?;
-        Ok(paths.into_iter().map(|(path,)| path).collect())
+        .bind(NO_FOLD);
+        self.0.pools().write(async |pool| paths.fetch_all(&pool).await).await
     }
 }
 
@@ -134,20 +116,20 @@ const NO_FOLD: &[u8] = &[0];
 
 async fn write(
     connection: &mut SqliteConnection,
-    batch: &Batch,
+    batch: &[FileCommit],
 ) -> Result<Vec<FileOutcome>, sqlx::Error> {
-    for file in &batch.files {
+    for file in batch {
         if let Some(old) = &file.moved_from {
             rename(connection, old, &file.path).await?;
         }
     }
-    let before = known(connection, &batch.files).await?;
-    let ids = upsert(connection, &batch.files).await?;
+    let before = known(connection, batch).await?;
+    let ids = upsert(connection, batch).await?;
     let id_of = |path: &str| FileId(ids.get(path).copied().unwrap_or_default());
 
     let mut pages = Vec::new();
     let mut threads: Vec<String> = Vec::new();
-    for file in &batch.files {
+    for file in batch {
         let id = id_of(&file.path);
         if let Some((thread, generation)) = before.get(&file.path) {
             threads.extend(thread.clone());
@@ -159,13 +141,13 @@ async fn write(
         threads.extend(file.thread_id.clone());
     }
     page::write(connection, &pages).await?;
-    for file in &batch.files {
+    for file in batch {
         if let Some(thread_id) = &file.thread_id {
             observation::write(connection, thread_id, &file.observations).await?;
         }
     }
     let current: BTreeSet<i64> = thread::choose(connection, threads).await?;
-    let committed = batch.files.iter().map(|file| {
+    let committed = batch.iter().map(|file| {
         let file_id = id_of(&file.path);
         FileOutcome { file_id, is_current: current.contains(&file_id.0) }
     });

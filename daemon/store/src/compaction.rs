@@ -87,17 +87,16 @@ impl CompactionTable {
         fence: Option<&Fence>,
     ) -> Result<(), StoreError> {
         let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
         let Some(fence) = fence else {
             return store(row, result, KEPT_FIRST, &pools).await;
         };
         let mut transaction = pools.begin().await?;
-        fenced(&mut transaction, Some(fence), &pools).await?;
+        fenced(&mut transaction, Some(fence)).await?;
         if let Some(thread_id) = &row.thread_id {
-            pools.not_erased(&mut transaction, thread_id).await?;
+            transaction.not_erased(thread_id).await?;
         }
-        insert(row, result, KEPT_FIRST).execute(&mut *transaction).await.map_err(classify)?;
-        pools.commit_durably(transaction).await
+        transaction.execute(insert(row, result, KEPT_FIRST)).await?;
+        transaction.commit_durably().await
     }
 
     /// Stores a compaction, replacing the one with its id.
@@ -110,13 +109,10 @@ impl CompactionTable {
         &self,
         compaction_id: &str,
     ) -> Result<Option<(CompactionRow, Vec<u8>)>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query("SELECT * FROM compaction WHERE compaction_id = ?1")
-            .bind(compaction_id)
-            .try_map(|row| Ok((compaction_row(&row)?, get(&row, "result")?)))
-            .fetch_optional(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        let found = sqlx::query("SELECT * FROM compaction WHERE compaction_id = ?1");
+        let found = found.bind(compaction_id);
+        let found = found.try_map(|row| Ok((compaction_row(&row)?, get(&row, "result")?)));
+        self.0.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 
     /// Ids with this prefix and their threads, at most `limit`, in order.
@@ -139,7 +135,6 @@ impl CompactionTable {
         limit: u32,
         after: Option<&CompactionCursor>,
     ) -> Result<(Vec<CompactionRow>, Option<CompactionCursor>), StoreError> {
-        let pools = self.0.pools();
         let mut query = QueryBuilder::<Sqlite>::new(
             "SELECT compaction_id, thread_id, created_at_ms, strategy_used, phase, cause, \
              tokens_before, tokens_after, seq, duration_ms, undone_at_ms, reason, requests, \
@@ -154,12 +149,8 @@ impl CompactionTable {
         }
         query.push(" ORDER BY created_at_ms DESC, compaction_id DESC LIMIT ");
         query.push_bind(i64::from(limit) + 1);
-        let mut rows = query
-            .build()
-            .try_map(|row: SqliteRow| compaction_row(&row))
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))?;
+        let rows = query.build().try_map(|row| compaction_row(&row));
+        let mut rows = self.0.pools().read(async |pool| rows.fetch_all(&pool).await).await?;
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         let next = rows.last().filter(|_| more).map(|row| CompactionCursor {
@@ -171,15 +162,14 @@ impl CompactionTable {
 
     /// Totals over all stored compactions of threads.
     pub async fn totals(&self) -> Result<CompactionTotals, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let totals = sqlx::query(
             "SELECT count(*) AS compactions, min(created_at_ms) AS since_ms, \
              coalesce(sum(requests), 0) AS requests, coalesce(sum(tokens_spent), 0) AS tokens_spent, \
              coalesce(sum(duration_ms), 0) AS duration_ms, \
              coalesce(sum(tokens_before), 0) AS tokens_before \
              FROM compaction WHERE thread_id IS NOT NULL",
         )
-        .try_map(|row: SqliteRow| {
+        .try_map(|row| {
             Ok(CompactionTotals {
                 compactions: unsigned(&row, "compactions")?,
                 since_ms: get(&row, "since_ms")?,
@@ -188,35 +178,28 @@ impl CompactionTable {
                 duration_ms: unsigned(&row, "duration_ms")?,
                 tokens_before: unsigned(&row, "tokens_before")?,
             })
-        })
-        .fetch_one(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| totals.fetch_one(&pool).await).await
     }
 
     /// Threads with a compaction.
     pub async fn threads(&self) -> Result<Vec<String>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query_scalar("SELECT DISTINCT thread_id FROM compaction WHERE thread_id IS NOT NULL")
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        let threads = "SELECT DISTINCT thread_id FROM compaction WHERE thread_id IS NOT NULL";
+        let threads = sqlx::query_scalar(threads);
+        self.0.pools().read(async |pool| threads.fetch_all(&pool).await).await
     }
 
     /// Lines covered by a thread's newest compactions, newest first, at most `limit`, without undone ones.
     pub async fn seqs(&self, thread_id: &str, limit: u32) -> Result<Vec<u64>, StoreError> {
-        let pools = self.0.pools();
-        let seqs: Vec<(i64,)> = sqlx::query_as(
+        let seqs = sqlx::query_scalar(
             // In the order of their storing: the clock may have been set back since.
             "SELECT seq FROM compaction WHERE thread_id = ?1 AND undone_at_ms IS NULL \
              ORDER BY rowid DESC LIMIT ?2",
         )
         .bind(thread_id)
-        .bind(limit)
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        Ok(seqs.into_iter().map(|(seq,)| seq.cast_unsigned()).collect())
+        .bind(limit);
+        let seqs: Vec<i64> = self.0.pools().read(async |pool| seqs.fetch_all(&pool).await).await?;
+        Ok(seqs.into_iter().map(i64::cast_unsigned).collect())
     }
 
     /// Marks a compaction as undone at `at_ms`. Returns the time of its first undo; `None` if it does not exist.
@@ -225,20 +208,15 @@ impl CompactionTable {
         compaction_id: &str,
         at_ms: i64,
     ) -> Result<Option<i64>, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let row: Option<(i64,)> = sqlx::query_as(
+        let mut transaction = self.0.pools().begin().await?;
+        let undone = sqlx::query_scalar(
             "UPDATE compaction SET undone_at_ms = coalesce(undone_at_ms, ?2) \
              WHERE compaction_id = ?1 RETURNING undone_at_ms",
-        )
-        .bind(compaction_id)
-        .bind(at_ms)
-        .fetch_optional(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        pools.commit_durably(transaction).await?;
-        Ok(row.map(|row| row.0))
+        );
+        let undone = undone.bind(compaction_id).bind(at_ms);
+        let undone_at_ms = transaction.run(async |it| undone.fetch_optional(it).await).await?;
+        transaction.commit_durably().await?;
+        Ok(undone_at_ms)
     }
 }
 
@@ -257,7 +235,7 @@ async fn store(
     {
         let mut writer = pools.writer().acquire().await.map_err(classify)?;
         if let Some(thread_id) = &row.thread_id {
-            pools.not_erased(&mut writer, thread_id).await?;
+            pools.none_erased(&mut writer, |erased| erased == thread_id).await?;
         }
         insert(row, result, statement).execute(&mut *writer).await.map_err(classify)?;
     }

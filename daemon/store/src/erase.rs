@@ -40,21 +40,17 @@ impl ThreadEraser {
     /// rewritten without the deleted rows, and the log is emptied.
     pub async fn erase(&self, thread_id: &str) -> Result<u64, StoreError> {
         let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         // From now on, what is under way cannot store it; if this fails, it is still stored, and may be written to.
         pools.erased.add(thread_id);
         for statement in STATEMENTS {
-            let statement = sqlx::query(statement).bind(thread_id);
-            statement.execute(&mut *transaction).await.map_err(classify)?;
+            transaction.execute(sqlx::query(statement).bind(thread_id)).await?;
         }
         // Any of these answers may quote the thread. Losing one costs at most a repeated request.
-        let answers = sqlx::query("DELETE FROM model_answer");
-        answers.execute(&mut *transaction).await.map_err(classify)?;
-        let compactions =
-            sqlx::query("DELETE FROM compaction WHERE thread_id = ?1").bind(thread_id);
-        let compactions = compactions.execute(&mut *transaction).await.map_err(classify)?;
-        pools.commit_durably(transaction).await?;
+        transaction.execute(sqlx::query("DELETE FROM model_answer")).await?;
+        let compactions = sqlx::query("DELETE FROM compaction WHERE thread_id = ?1");
+        let compactions = transaction.execute(compactions.bind(thread_id)).await?;
+        transaction.commit_durably().await?;
         pools.scrub().await?;
         Ok(compactions.rows_affected())
     }

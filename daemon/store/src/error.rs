@@ -1,5 +1,6 @@
 //! Database errors and how to react to them.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// How a caller should react.
@@ -65,6 +66,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The error of a file that cannot be read or written.
+    pub fn access(path: &Path, error: &io::Error) -> Self {
+        Self::Access { path: path.to_owned(), detail: error.to_string() }
+    }
+
     pub fn retry_class(&self) -> RetryClass {
         match self {
             Self::Busy { .. } | Self::Io { .. } => RetryClass::Backoff,
@@ -98,9 +104,7 @@ impl StoreError {
         match &error {
             sqlx::Error::PoolClosed => return Self::Closed { path },
             sqlx::Error::PoolTimedOut => return Self::Busy { path },
-            sqlx::Error::Io(cause) => {
-                return Self::Access { path, detail: cause.to_string() };
-            }
+            sqlx::Error::Io(cause) => return Self::access(&path, cause),
             _ => {}
         }
         let Some(database) = error.as_database_error() else {

@@ -21,7 +21,6 @@ pub struct FileId(pub i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileStat {
     pub dev: u64,
-    /// Inode.
     pub ino: u64,
     /// Bytes on disk (compressed size for a `.zst`).
     pub size: u64,
@@ -88,11 +87,9 @@ pub struct FileRow {
     pub gone_at_ms: Option<i64>,
     /// Metadata when it was last read.
     pub stat: FileStat,
-    /// How far it is folded.
     pub cursor: Cursor,
     pub base: BaseState,
     pub thread_id: Option<String>,
-    /// Version of the saved fold.
     pub fold_version: u32,
     /// Identity and totals; `None` if another version wrote them.
     pub head: Option<ThreadHead>,
@@ -140,50 +137,32 @@ impl FileTable {
     /// The next [`FILES_AT_ONCE`] files after number `last`, including missing ones; start with 0. Paged, so that other
     /// queries get a turn: there may be fifty thousand files.
     pub async fn after(&self, last: FileId) -> Result<Vec<FileRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(select_files!("WHERE file_id > ?1 ORDER BY file_id LIMIT ?2"))
-            .bind(last.0)
-            .bind(FILES_AT_ONCE)
-            .try_map(|row| file_row(&row))
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        let files = sqlx::query(select_files!("WHERE file_id > ?1 ORDER BY file_id LIMIT ?2"));
+        let files = files.bind(last.0).bind(FILES_AT_ONCE).try_map(|row| file_row(&row));
+        self.0.pools().read(async |pool| files.fetch_all(&pool).await).await
     }
 
     /// Like [`FileTable::after`], with only the columns of [`FileState`].
     pub async fn states_after(&self, last: FileId) -> Result<Vec<FileState>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let files = sqlx::query(
             "SELECT file_id, path, gone_at_ms IS NOT NULL AS is_gone, mtime_ns, generation, offset, chain, next_seq, \
              file_id IS (SELECT t.file_id FROM thread AS t WHERE t.thread_id = source_file.thread_id) \
              AS is_current FROM source_file WHERE file_id > ?1 ORDER BY file_id LIMIT ?2",
-        )
-        .bind(last.0)
-        .bind(FILES_AT_ONCE)
-        .try_map(|row| file_state(&row))
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        );
+        let files = files.bind(last.0).bind(FILES_AT_ONCE).try_map(|row| file_state(&row));
+        self.0.pools().read(async |pool| files.fetch_all(&pool).await).await
     }
 
     pub async fn get(&self, file: FileId) -> Result<Option<FileRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(select_files!("WHERE file_id = ?1"))
-            .bind(file.0)
-            .try_map(|row| file_row(&row))
-            .fetch_optional(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        let found = sqlx::query(select_files!("WHERE file_id = ?1"));
+        let found = found.bind(file.0).try_map(|row| file_row(&row));
+        self.0.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 
     pub async fn by_path(&self, path: &str) -> Result<Option<FileRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(select_files!("WHERE path = ?1"))
-            .bind(path)
-            .try_map(|row| file_row(&row))
-            .fetch_optional(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        let found = sqlx::query(select_files!("WHERE path = ?1"));
+        let found = found.bind(path).try_map(|row| file_row(&row));
+        self.0.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 
     /// The files at `paths` that are marked as missing, in no particular order.
@@ -195,8 +174,8 @@ impl FileTable {
                 "WHERE gone_at_ms IS NOT NULL AND path IN "
             ));
             push_list(&mut query, chunk);
-            let rows = query.build().try_map(|row| file_row(&row)).fetch_all(pools.reader()).await;
-            found.extend(rows.map_err(|error| pools.classify(error))?);
+            let rows = query.build().try_map(|row| file_row(&row));
+            found.extend(pools.read(async |pool| rows.fetch_all(&pool).await).await?);
         }
         Ok(found)
     }
@@ -217,24 +196,21 @@ impl FileTable {
             let read = |row: SqliteRow| {
                 Ok((get(&row, "path")?, (get(&row, "thread_id")?, get(&row, "title")?)))
             };
-            let rows = query.build().try_map(read).fetch_all(pools.reader()).await;
-            found.extend(rows.map_err(|error| pools.classify(error))?);
+            let rows = query.build().try_map(read);
+            found.extend(pools.read(async |pool| rows.fetch_all(&pool).await).await?);
         }
         Ok(found)
     }
 
     /// The saved fold of a file, from [`longhaul_core::fold::Fold::save`], with its cursor.
     pub async fn fold(&self, file: FileId) -> Result<Option<(Cursor, Vec<u8>)>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let fold = sqlx::query(
             "SELECT generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, \
              tail_digest, chain, fold FROM source_file WHERE file_id = ?1",
-        )
-        .bind(file.0)
-        .try_map(|row| Ok((cursor(&row)?, get::<Vec<u8>>(&row, "fold")?)))
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        );
+        let fold = fold.bind(file.0);
+        let fold = fold.try_map(|row| Ok((cursor(&row)?, get::<Vec<u8>>(&row, "fold")?)));
+        self.0.pools().read(async |pool| fold.fetch_optional(&pool).await).await
     }
 }
 

@@ -4,10 +4,10 @@
 //! transaction, so that nothing changes between decision and write.
 
 use longhaul_core::job::{self, Fence, Job, JobKey, Kind, State};
-use sqlx::{Row as _, SqliteConnection};
+use sqlx::{SqliteConnection, SqliteExecutor};
 
 use crate::error::StoreError;
-use crate::pool::{Connections, Pools};
+use crate::pool::{Connections, WriteTransaction};
 use crate::row::{get, unsigned};
 
 /// Maximum events per job; the oldest are deleted first.
@@ -63,14 +63,12 @@ impl JobTable {
         key: &JobKey,
         decide: impl FnOnce(Option<Job>) -> (Option<Job>, T) + Send,
     ) -> Result<T, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let found = read(&mut transaction, key).await.map_err(classify)?;
+        let mut transaction = self.0.pools().begin().await?;
+        let found = transaction.run(async |it| read(it, key).await).await?;
         let (changed, answer) = decide(found.clone());
         if let Some(job) = changed.filter(|job| Some(job) != found.as_ref()) {
-            write(&mut transaction, &job, found.as_ref(), &pools).await?;
-            transaction.commit().await.map_err(classify)?;
+            write(&mut transaction, &job, found.as_ref()).await?;
+            transaction.commit().await?;
         }
         Ok(answer)
     }
@@ -83,18 +81,16 @@ impl JobTable {
         limit: u32,
         decide: impl FnOnce(&[Job]) -> (Vec<Job>, T) + Send,
     ) -> Result<T, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let jobs = first(&mut transaction, kind, limit).await.map_err(classify)?;
+        let mut transaction = self.0.pools().begin().await?;
+        let jobs = transaction.run(async |it| first(it, kind, limit).await).await?;
         let (changed, answer) = decide(&jobs);
         let changes = !changed.is_empty();
         for job in changed {
             let before = jobs.iter().find(|before| before.key == job.key);
-            write(&mut transaction, &job, before, &pools).await?;
+            write(&mut transaction, &job, before).await?;
         }
         if changes {
-            transaction.commit().await.map_err(classify)?;
+            transaction.commit().await?;
         }
         Ok(answer)
     }
@@ -102,67 +98,50 @@ impl JobTable {
     /// Jobs of a kind: running, queued and failed, at most `limit` of each; urgent ones first, then by priority, then the
     /// longest waiting.
     pub async fn first(&self, kind: Kind, limit: u32) -> Result<Vec<Job>, StoreError> {
-        let pools = self.0.pools();
-        let mut connection =
-            pools.reader().acquire().await.map_err(|error| pools.classify(error))?;
-        first(&mut connection, kind, limit).await.map_err(|error| pools.classify(error))
+        self.0.pools().read(async |pool| first(&pool, kind, limit).await).await
     }
 
     /// Deletes some of the jobs that ended before this age of the database, with their events; returns their number, 0
     /// when done. Keeps pending jobs.
     pub async fn prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let gone: Vec<(String, String)> = sqlx::query_as(
+        let mut transaction = self.0.pools().begin().await?;
+        let gone = sqlx::query_as(
             "DELETE FROM job WHERE (kind, subject) IN (SELECT kind, subject FROM job \
              WHERE state IN ('done', 'dead') AND kind || '/' || subject IN (SELECT subject FROM age \
              WHERE age.kind = 'job' AND lived_ms < ?1) LIMIT ?2) RETURNING kind, subject",
         )
         .bind(since_age_ms)
-        .bind(PRUNED_PER_TURN)
-        .fetch_all(&mut *transaction)
-        .await
-        .map_err(classify)?;
+        .bind(PRUNED_PER_TURN);
+        let gone: Vec<(String, String)> =
+            transaction.run(async |it| gone.fetch_all(it).await).await?;
         for (kind, subject) in &gone {
-            sqlx::query("DELETE FROM job_event WHERE kind = ?1 AND subject = ?2")
-                .bind(kind)
-                .bind(subject)
-                .execute(&mut *transaction)
-                .await
-                .map_err(classify)?;
+            let events = sqlx::query("DELETE FROM job_event WHERE kind = ?1 AND subject = ?2");
+            transaction.execute(events.bind(kind).bind(subject)).await?;
         }
-        transaction.commit().await.map_err(classify)?;
+        transaction.commit().await?;
         Ok(gone.len() as u64)
     }
 
     pub async fn get(&self, key: &JobKey) -> Result<Option<Job>, StoreError> {
-        let pools = self.0.pools();
-        let mut connection =
-            pools.reader().acquire().await.map_err(|error| pools.classify(error))?;
-        read(&mut connection, key).await.map_err(|error| pools.classify(error))
+        self.0.pools().read(async |pool| read(&pool, key).await).await
     }
 
     /// Jobs by last change, newest first, at most `limit`.
     pub async fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
-        let pools = self.0.pools();
-        let rows = sqlx::query(
+        let jobs = sqlx::query_scalar(
             "SELECT body FROM job WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR state = ?2) \
              ORDER BY updated_ms DESC, kind, subject LIMIT ?3",
         )
         .bind(filter.kind.map(<&str>::from))
         .bind(filter.state.map(<&str>::from))
-        .bind(limit)
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        Ok(rows.iter().filter_map(decoded).collect())
+        .bind(limit);
+        let jobs = self.0.pools().read(async |pool| jobs.fetch_all(&pool).await).await?;
+        Ok(jobs.into_iter().filter_map(decoded).collect())
     }
 
     /// Events of a job, oldest first, at most [`EVENTS_PER_JOB_MAX`].
     pub async fn events(&self, key: &JobKey) -> Result<Vec<JobEvent>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let events = sqlx::query(
             "SELECT at_ms, epoch, state, detail FROM job_event WHERE kind = ?1 AND subject = ?2 \
              ORDER BY event_id",
         )
@@ -175,89 +154,74 @@ impl JobTable {
                 state: get(&row, "state")?,
                 detail: get(&row, "detail")?,
             })
-        })
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| events.fetch_all(&pool).await).await
     }
 }
 
 /// Checks inside a transaction that the run still owns its job, and records its success if the fence says that this
 /// effect completes it.
 pub(crate) async fn fenced(
-    connection: &mut SqliteConnection,
+    transaction: &mut WriteTransaction,
     fence: Option<&Fence>,
-    pools: &Pools,
 ) -> Result<(), StoreError> {
     let Some(fence) = fence else { return Ok(()) };
-    let classify = |error| pools.classify(error);
-    let job = read(connection, &fence.key).await.map_err(classify)?;
+    let job = transaction.run(async |it| read(it, &fence.key).await).await?;
     fence.check(job.as_ref()).map_err(StoreError::Fenced)?;
     if let (Some(rules), Some(job)) = (fence.finishes, job) {
         let done = job::finish(job.clone(), &fence.token, &rules, &fence.now);
         let done = done.map_err(StoreError::Fenced)?;
-        write(connection, &done, Some(&job), pools).await?;
+        write(transaction, &done, Some(&job)).await?;
     }
     Ok(())
 }
 
 async fn first(
-    connection: &mut SqliteConnection,
+    executor: impl SqliteExecutor<'_>,
     kind: Kind,
     limit: u32,
 ) -> Result<Vec<Job>, sqlx::Error> {
     // One state at a time: the index has this order, so SQLite does not sort. One call, which costs more than the
     // statements.
     let query = concat!(in_state!("running"), in_state!("queued"), in_state!("failed"));
-    let rows = sqlx::query(query).bind(kind.into_str()).bind(limit).fetch_all(connection).await?;
-    Ok(rows.iter().filter_map(decoded).collect())
+    let jobs = sqlx::query_scalar(query).bind(kind.into_str()).bind(limit);
+    Ok(jobs.fetch_all(executor).await?.into_iter().filter_map(decoded).collect())
 }
 
-async fn read(connection: &mut SqliteConnection, key: &JobKey) -> Result<Option<Job>, sqlx::Error> {
-    let row = sqlx::query("SELECT body FROM job WHERE kind = ?1 AND subject = ?2")
-        .bind(key.kind.into_str())
-        .bind(key.subject.as_str())
-        .fetch_optional(connection)
-        .await?;
-    Ok(row.as_ref().and_then(decoded))
+async fn read(executor: impl SqliteExecutor<'_>, key: &JobKey) -> Result<Option<Job>, sqlx::Error> {
+    let job = sqlx::query_scalar("SELECT body FROM job WHERE kind = ?1 AND subject = ?2");
+    let job = job.bind(key.kind.into_str()).bind(key.subject.as_str());
+    Ok(job.fetch_optional(executor).await?.and_then(decoded))
 }
 
 /// An unreadable job counts as absent and is requested again, under a new epoch.
-fn decoded(row: &sqlx::sqlite::SqliteRow) -> Option<Job> {
-    let body: String = row.try_get("body").ok()?;
-    serde_json::from_str(&body)
+fn decoded(body: Vec<u8>) -> Option<Job> {
+    serde_json::from_slice(&body)
         .inspect_err(|error| tracing::warn!(%error, "a stored job is unreadable and will be requested again"))
         .ok()
 }
 
 /// Stores a job, and an event if its state or epoch changed. Fails with `Erased` if a new one names an erased thread.
 async fn write(
-    connection: &mut SqliteConnection,
+    transaction: &mut WriteTransaction,
     job: &Job,
     before: Option<&Job>,
-    pools: &Pools,
 ) -> Result<(), StoreError> {
-    let classify = |error| pools.classify(error);
-    let body = serde_json::to_string(job).map_err(|error| sqlx::Error::Encode(error.into()));
-    let body = body.map_err(classify)?;
     if before.is_none() {
         let names = |thread_id: &str| {
             job.key.subject == thread_id || job.payload.contains(&format!("\"{thread_id}\""))
         };
-        let erased = pools.erased.find(connection, names).await.map_err(classify)?;
-        if let Some(thread_id) = erased {
-            return Err(StoreError::Erased { thread_id });
-        }
+        transaction.none_erased(names).await?;
     }
-    write_row(connection, job, before, &body).await.map_err(classify)
+    transaction.run(async |it| write_row(it, job, before).await).await
 }
 
 async fn write_row(
     connection: &mut SqliteConnection,
     job: &Job,
     before: Option<&Job>,
-    body: &str,
 ) -> Result<(), sqlx::Error> {
+    let body = serde_json::to_string(job).map_err(|error| sqlx::Error::Encode(error.into()))?;
     let is_event =
         before.is_none_or(|before| (before.state, before.epoch) != (job.state, job.epoch));
     let detail = match (&job.lease, &job.failure) {

@@ -12,7 +12,7 @@
 //! *Handles.* [`Store`] has one for each group of tables; callers hold the few that they use. A transaction over
 //! several tables is one method of one handle.
 //!
-//! *Writing.* One connection, one `BEGIN IMMEDIATE` transaction per call; no transaction leaves the crate, so
+//! *Writing.* One connection, one transaction per call; no transaction leaves the crate, so
 //! a model call or a file read can never happen inside one. Statements write many rows, since a call costs
 //! 50–70 µs regardless of size. [`ProjectionWriter::commit`] stores rows read from some files together with their
 //! cursors: after a kill at any point the batch is complete or absent, and reading on from the cursor gives the
@@ -73,7 +73,7 @@ pub use archive::{
     ArchivedPart, ArchivedTranscript, IndexSpace, LIVED_UNKNOWN, NewPack, NewPiece, PackRow, Piece,
     REPLACED_MAX, SOURCE_BYTES_UNKNOWN, SupersededText, TextProgress, ThreadAge,
 };
-pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
+pub use commit::{FileCommit, FileOutcome, ProjectionWriter};
 pub use compaction::{CompactionCursor, CompactionRow, CompactionTable, CompactionTotals};
 pub use erase::ThreadEraser;
 pub use error::{RetryClass, StoreError};

@@ -11,7 +11,6 @@ mod usage;
 
 use longhaul_core::job::Fence;
 use longhaul_core::memory::{Engine, RolloutMemory};
-use sqlx::Row as _;
 
 use crate::error::StoreError;
 use crate::job::fenced;
@@ -24,7 +23,6 @@ pub use note::{CLAIMS_MAX, Exclusion, NOTES_MAX, NoteOutcome, NoteRow, NoteTable
 pub use passage::{Passage, PassageMatch, PassageScope};
 pub use usage::{UseRow, UseTable};
 
-/// The extraction of one thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtractionRow {
     pub thread_id: String,
@@ -60,6 +58,17 @@ pub struct Watermark {
     pub reason: Option<String>,
 }
 
+/// A query for [`extraction`].
+macro_rules! select_extractions {
+    ($condition:literal) => {
+        concat!(
+            "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body, engine, reason \
+             FROM memory_thread ",
+            $condition
+        )
+    };
+}
+
 /// What memory extracted from each thread.
 #[derive(Debug, Clone)]
 pub struct ExtractionTable(pub(crate) Connections);
@@ -76,13 +85,11 @@ impl ExtractionTable {
     ) -> Result<bool, StoreError> {
         let pools = self.0.pools();
         let memory = row.memory.as_ref();
-        let body = memory
-            .map(serde_json::to_string)
-            .transpose()
-            .map_err(|error| pools.classify(sqlx::Error::Encode(error.into())))?;
+        let body = memory.map(generation::encoded).transpose();
+        let body = body.map_err(|error| pools.classify(error))?;
         let mut transaction = pools.begin().await?;
-        fenced(&mut transaction, fence, &pools).await?;
-        let stored = sqlx::query(
+        fenced(&mut transaction, fence).await?;
+        let extraction = sqlx::query(
             "INSERT INTO memory_thread (thread_id, next_seq, version, extracted_at_ms, updated_at_ms, \
              project, outcome, learnings, uses, body, engine, reason) \
              SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?9, ?10, ?11 \
@@ -108,18 +115,15 @@ impl ExtractionTable {
         .bind(i64::try_from(memory.map_or(0, |memory| memory.learnings.len())).unwrap_or(i64::MAX))
         .bind(body)
         .bind(row.engine.into_str())
-        .bind(row.reason.as_deref())
-        .execute(&mut *transaction)
-        .await
-        .map_err(|error| pools.classify(error))?;
-        transaction.commit().await.map_err(|error| pools.classify(error))?;
+        .bind(row.reason.as_deref());
+        let stored = transaction.execute(extraction).await?;
+        transaction.commit().await?;
         Ok(stored.rows_affected() > 0)
     }
 
     /// Extraction progress of every thread.
     pub async fn watermarks(&self) -> Result<Vec<Watermark>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let watermarks = sqlx::query(
             "SELECT thread_id, next_seq, version, learnings, extracted_at_ms, project, \
              engine, reason \
              FROM memory_thread ORDER BY thread_id",
@@ -135,60 +139,38 @@ impl ExtractionTable {
                 engine: named(&row, "engine")?,
                 reason: get(&row, "reason")?,
             })
-        })
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| watermarks.fetch_all(&pool).await).await
     }
 
     /// Non-empty extractions by use, then by recency, at most `limit`.
     pub async fn list(&self, limit: u32) -> Result<Vec<ExtractionRow>, StoreError> {
-        let pools = self.0.pools();
-        let rows = sqlx::query(
-            "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body, \
-             engine, reason \
-             FROM memory_thread WHERE body IS NOT NULL \
-             ORDER BY uses DESC, updated_at_ms DESC, thread_id LIMIT ?1",
-        )
-        .bind(limit)
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        let rows: Result<Vec<_>, sqlx::Error> = rows.iter().map(extraction).collect();
-        rows.map_err(|error| pools.classify(error))
+        let found = sqlx::query(select_extractions!(
+            "WHERE body IS NOT NULL ORDER BY uses DESC, updated_at_ms DESC, thread_id LIMIT ?1"
+        ));
+        let found = found.bind(limit).try_map(|row| extraction(&row));
+        self.0.pools().read(async |pool| found.fetch_all(&pool).await).await
     }
 
     /// Threads that used the network or external tools, by their extraction.
     pub async fn outside(&self) -> Result<Vec<String>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query_scalar(
+        let threads = sqlx::query_scalar(
             "SELECT thread_id FROM memory_thread \
              WHERE json_extract(body, '$.reached_outside') = 1 ORDER BY thread_id",
-        )
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        );
+        self.0.pools().read(async |pool| threads.fetch_all(&pool).await).await
     }
 
-    /// The extraction of one thread.
     pub async fn get(&self, thread_id: &str) -> Result<Option<ExtractionRow>, StoreError> {
-        let pools = self.0.pools();
-        let row = sqlx::query(
-            "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body, \
-             engine, reason \
-             FROM memory_thread WHERE thread_id = ?1",
-        )
-        .bind(thread_id)
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        row.as_ref().map(extraction).transpose().map_err(|error| pools.classify(error))
+        let found = sqlx::query(select_extractions!("WHERE thread_id = ?1")).bind(thread_id);
+        let found = found.try_map(|row| extraction(&row));
+        self.0.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 }
 
 /// An extraction of another version counts as absent, and the thread is read again.
 fn extraction(row: &sqlx::sqlite::SqliteRow) -> Result<ExtractionRow, sqlx::Error> {
-    let body: Option<String> = row.try_get("body")?;
+    let body: Option<String> = get(row, "body")?;
     Ok(ExtractionRow {
         thread_id: get(row, "thread_id")?,
         next_seq: unsigned(row, "next_seq")?,

@@ -39,10 +39,8 @@ impl ModelTable {
     /// Adds usage, and deletes the earliest other days beyond [`USAGE_DAYS_MAX`]. None is deleted for its date: the clock may
     /// have been set ahead.
     pub async fn usage_add(&self, added: &UsageRow) -> Result<(), StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        sqlx::query(
+        let mut transaction = self.0.pools().begin().await?;
+        let usage = sqlx::query(
             "INSERT INTO model_usage (day, provider, model, purpose, requests, failures, input, \
              cached_input, output) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) \
              ON CONFLICT DO UPDATE SET requests = requests + ?5, failures = failures + ?6, \
@@ -56,30 +54,22 @@ impl ModelTable {
         .bind(added.failures)
         .bind(added.input)
         .bind(added.cached_input)
-        .bind(added.output)
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        sqlx::query(
+        .bind(added.output);
+        transaction.execute(usage).await?;
+        let earliest = sqlx::query(
             "DELETE FROM model_usage WHERE day <> ?1 AND day <= \
              (SELECT DISTINCT day FROM model_usage ORDER BY day DESC LIMIT 1 OFFSET ?2)",
-        )
-        .bind(added.day)
-        .bind(USAGE_DAYS_MAX)
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        transaction.commit().await.map_err(classify)
+        );
+        transaction.execute(earliest.bind(added.day).bind(USAGE_DAYS_MAX)).await?;
+        transaction.commit().await
     }
 
     /// Usage from `first_day` on, by day, provider, model and purpose.
     pub async fn usage_since(&self, first_day: i64) -> Result<Vec<UsageRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let usage = sqlx::query(
             "SELECT * FROM model_usage WHERE day >= ?1 ORDER BY day, provider, model, purpose",
-        )
-        .bind(first_day)
-        .try_map(|row| {
+        );
+        let usage = usage.bind(first_day).try_map(|row| {
             Ok(UsageRow {
                 day: get(&row, "day")?,
                 provider: get(&row, "provider")?,
@@ -91,35 +81,21 @@ impl ModelTable {
                 cached_input: get(&row, "cached_input")?,
                 output: get(&row, "output")?,
             })
-        })
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| usage.fetch_all(&pool).await).await
     }
 
     /// The cached answer to the request with this digest.
     pub async fn answer_get(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let pools = self.0.pools();
-        let row: Option<(Vec<u8>,)> =
-            sqlx::query_as("SELECT body FROM model_answer WHERE digest = ?1")
-                .bind(digest)
-                .fetch_optional(pools.reader())
-                .await
-                .map_err(|error| pools.classify(error))?;
-        Ok(row.map(|(body,)| body))
+        let answer = sqlx::query_scalar("SELECT body FROM model_answer WHERE digest = ?1");
+        let answer = answer.bind(digest);
+        self.0.pools().read(async |pool| answer.fetch_optional(&pool).await).await
     }
 
     /// Deletes the cached answer to the request with this digest.
     pub async fn answer_delete(&self, digest: &str) -> Result<(), StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        sqlx::query("DELETE FROM model_answer WHERE digest = ?1")
-            .bind(digest)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
-        transaction.commit().await.map_err(classify)
+        let answer = sqlx::query("DELETE FROM model_answer WHERE digest = ?1").bind(digest);
+        self.0.pools().execute(answer).await.map(drop)
     }
 
     /// The number of erasures so far, of threads or from memory. Each deletes all answers.
@@ -136,29 +112,19 @@ impl ModelTable {
         body: &[u8],
     ) -> Result<(), StoreError> {
         let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         if pools.erased.count() != erasures {
             return Ok(());
         }
-        sqlx::query(
+        let answer = sqlx::query(
             "INSERT OR REPLACE INTO model_answer (digest, created_at_ms, body) VALUES (?1, ?2, ?3)",
-        )
-        .bind(digest)
-        .bind(created_at_ms)
-        .bind(body)
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        sqlx::query(
+        );
+        transaction.execute(answer.bind(digest).bind(created_at_ms).bind(body)).await?;
+        let oldest = sqlx::query(
             "DELETE FROM model_answer WHERE digest NOT IN (SELECT digest FROM model_answer \
              ORDER BY created_at_ms > ?2, created_at_ms DESC, digest LIMIT ?1)",
-        )
-        .bind(ANSWERS_MAX)
-        .bind(created_at_ms)
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        transaction.commit().await.map_err(classify)
+        );
+        transaction.execute(oldest.bind(ANSWERS_MAX).bind(created_at_ms)).await?;
+        transaction.commit().await
     }
 }

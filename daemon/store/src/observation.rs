@@ -33,15 +33,12 @@ pub struct Observation {
 impl ThreadTable {
     /// The newest observation of each file the thread touched, in order of path.
     pub async fn observations(&self, thread_id: &str) -> Result<Vec<Observation>, StoreError> {
-        let pools = self.0.pools();
-        let (seen,): (String,) = sqlx::query_as(
+        let seen = sqlx::query_scalar(
             "SELECT json_group_array(json_array(path, seq, at_ms, observed_at_ms, hash, size, mtime_ms, \
              late) ORDER BY path) FROM file_observation WHERE thread_id = ?1",
         )
-        .bind(thread_id)
-        .fetch_one(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
+        .bind(thread_id);
+        let seen: String = self.0.pools().read(async |pool| seen.fetch_one(&pool).await).await?;
         let seen: Vec<ObservationColumns> = parse_rows("observations", &seen)?;
         Ok(seen.into_iter().map(observation).collect())
     }

@@ -4,10 +4,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::path::{DAMAGED, OLDER, aside_stamp, newest_aside, with_suffix};
+use crate::path::{
+    DAMAGED, OLDER, aside_stamp, if_there, newest_aside, sync_folder_of, with_suffix,
+};
 use crate::pool::Pools;
 use crate::salvage::{SalvageReport, salvage};
-use crate::schema::{self, SCHEMA_VERSION};
+use crate::schema;
 use crate::seal::{self, SealCheck};
 
 /// Maximum bytes of a file that is checked completely at every start. SQLite checks about 1 GB per second, so this
@@ -25,7 +27,6 @@ pub struct OpenReport {
     pub salvaged: Option<SalvageReport>,
     /// Number of pages whose flipped bit was repaired.
     pub pages_repaired: usize,
-    pub schema_version: u32,
 }
 
 /// Opens `path`; a file that is damaged or of an older version is moved aside (never deleted) and replaced by an empty one.
@@ -53,19 +54,10 @@ async fn try_open(path: &Path) -> Result<(Pools, OpenReport), StoreError> {
     let pages_repaired = check_seal(path).await?;
     let bytes = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
     let pools = Pools::open(path).await?;
-    let found = prepare(&pools, bytes).await;
-    match found {
-        Ok((found, salvaged)) => {
-            let (created, schema_version) = (found == 0, SCHEMA_VERSION);
-            let opened =
-                OpenReport { created, moved_aside: None, salvaged, pages_repaired, schema_version };
-            Ok((pools, opened))
-        }
-        Err(error) => {
-            pools.close().await;
-            Err(error)
-        }
-    }
+    let (found, salvaged) = pools.or_closed(prepare(&pools, bytes).await).await?;
+    let created = found == 0;
+    let opened = OpenReport { created, moved_aside: None, salvaged, pages_repaired };
+    Ok((pools, opened))
 }
 
 async fn prepare(pools: &Pools, bytes: u64) -> Result<(u32, Option<SalvageReport>), StoreError> {
@@ -104,14 +96,11 @@ pub(crate) async fn check_seal(path: &Path) -> Result<usize, StoreError> {
 
 /// Reads every page; `Corrupt` with the first fault found.
 pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
-    let (verdict,): (String,) = sqlx::query_as("PRAGMA quick_check(1)")
-        .fetch_one(pools.writer())
-        .await
-        .map_err(|error| pools.classify(error))?;
-    if verdict == "ok" {
-        Ok(())
-    } else {
-        Err(StoreError::Corrupt { path: pools.path.clone(), detail: verdict })
+    let verdict = sqlx::query_scalar("PRAGMA quick_check(1)");
+    let detail: String = pools.write(async |pool| verdict.fetch_one(&pool).await).await?;
+    match detail == "ok" {
+        true => Ok(()),
+        false => Err(StoreError::Corrupt { path: pools.path.clone(), detail }),
     }
 }
 
@@ -128,14 +117,10 @@ pub(crate) fn move_aside(path: &Path, mark: &str, now_ms: i64) -> Result<PathBuf
     // The newest one is salvaged, and the clock may have been ahead when an earlier one was moved.
     let after = newest_aside(path).map_or(i64::MIN, |(earlier_ms, _)| earlier_ms.saturating_add(1));
     let (link, end) = (with_suffix(path, ".moving"), format!("{mark}{}", now_ms.max(after)));
-    let denied = |path: &Path, error: std::io::Error| StoreError::Access {
-        path: path.to_owned(),
-        detail: error.to_string(),
-    };
     let linked = symlink(&end, &link).and_then(|()| sync_folder_of(path));
-    linked.map_err(|error| denied(&link, error))?;
+    linked.map_err(|error| StoreError::access(&link, &error))?;
     let target = rename_aside(path, with_suffix(path, &end))?;
-    std::fs::remove_file(&link).map_err(|error| denied(&link, error))?;
+    std::fs::remove_file(&link).map_err(|error| StoreError::access(&link, &error))?;
     Ok(target)
 }
 
@@ -145,18 +130,13 @@ fn finish_moving(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let Ok(end) = std::fs::read_link(&link) else { return Ok(None) };
     let target = end.to_str().map(|end| with_suffix(path, end));
     let moved = target.map(|target| rename_aside(path, target)).transpose()?;
-    match std::fs::remove_file(&link) {
-        Ok(()) => Ok(moved),
-        Err(error) => Err(StoreError::Access { path: link, detail: error.to_string() }),
-    }
+    std::fs::remove_file(&link).map_err(|error| StoreError::access(&link, &error))?;
+    Ok(moved)
 }
 
 /// Deletes every file that [`move_aside`] left.
 pub(crate) fn remove_aside(path: &Path) -> Result<(), StoreError> {
-    let failed = |path: &Path, error: std::io::Error| StoreError::Access {
-        path: path.to_owned(),
-        detail: error.to_string(),
-    };
+    let failed = |path: &Path, error| StoreError::access(path, &error);
     let Some(folder) = path.parent() else { return Ok(()) };
     for entry in std::fs::read_dir(folder).map_err(|error| failed(folder, error))? {
         let entry = entry.map_err(|error| failed(folder, error))?;
@@ -173,34 +153,18 @@ fn rename_aside(path: &Path, target: PathBuf) -> Result<PathBuf, StoreError> {
     let parts = if target.exists() { &[][..] } else { &["-wal", "-shm", ".seal", ""] };
     for part in parts {
         let from = with_suffix(path, part);
-        match std::fs::rename(&from, with_suffix(&target, part)) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => {
-                return Err(StoreError::Access { path: from, detail: error.to_string() });
-            }
-        }
+        let renamed = if_there(std::fs::rename(&from, with_suffix(&target, part)));
+        renamed.map_err(|error| StoreError::access(&from, &error))?;
     }
-    match seal::clear(&target) {
-        Ok(()) => Ok(target),
-        Err(error) => Err(StoreError::Access { path: target, detail: error.to_string() }),
-    }
-}
-
-fn sync_folder_of(path: &Path) -> std::io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| std::fs::File::open(folder)?.sync_all())
+    seal::clear(&target).map_err(|error| StoreError::access(&target, &error))?;
+    Ok(target)
 }
 
 /// Deletes a database with its companion files.
 pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     for suffix in ["-wal", "-shm", ".seal", ""] {
         let path = with_suffix(path, suffix);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::Access { path, detail: error.to_string() });
-            }
-            _ => {}
-        }
+        if_there(std::fs::remove_file(&path)).map_err(|error| StoreError::access(&path, &error))?;
     }
     Ok(())
 }

@@ -62,17 +62,13 @@ pub struct PageTable(pub(crate) Connections);
 impl PageTable {
     /// The heads of all pages of a file's generation, in order.
     pub async fn heads(&self, file: FileId, generation: u64) -> Result<Vec<PageHead>, StoreError> {
-        let pools = self.0.pools();
-        let (heads,): (String,) = sqlx::query_as(
+        let heads = sqlx::query_scalar(
             "SELECT json_group_array(json_array(first_seq, last_seq, items, tokens, byte_start, \
              byte_end, hex(first_digest)) ORDER BY first_seq) FROM item_page \
              WHERE file_id = ?1 AND generation = ?2",
-        )
-        .bind(file.0)
-        .bind(generation.cast_signed())
-        .fetch_one(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
+        );
+        let heads = heads.bind(file.0).bind(generation.cast_signed());
+        let heads: String = self.0.pools().read(async |pool| heads.fetch_one(&pool).await).await?;
         let heads: Vec<Head> = parse_rows("page heads", &heads)?;
         Ok(heads.into_iter().map(page_head).collect())
     }
@@ -106,19 +102,14 @@ impl PageTable {
         seq: u64,
         pages: u32,
     ) -> Result<Vec<ItemRow>, StoreError> {
-        let pools = self.0.pools();
-        let found: Vec<(Vec<u8>,)> = sqlx::query_as(
+        let found = sqlx::query_scalar(
             "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 AND first_seq >= \
              coalesce((SELECT max(first_seq) FROM item_page WHERE file_id = ?1 AND generation = ?2 \
              AND first_seq <= ?3), 0) AND last_seq >= ?3 ORDER BY first_seq LIMIT ?4",
-        )
-        .bind(file.0)
-        .bind(generation.cast_signed())
-        .bind(seq.cast_signed())
-        .bind(pages)
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
+        );
+        let found = found.bind(file.0).bind(generation.cast_signed());
+        let found = found.bind(seq.cast_signed()).bind(pages);
+        let found = self.0.pools().read(async |pool| found.fetch_all(&pool).await).await?;
         let mut rows = rows_of(found)?;
         rows.retain(|row| row.seq >= seq);
         Ok(rows)
@@ -134,16 +125,13 @@ impl PageTable {
         if first_seqs.is_empty() {
             return Ok(Vec::new());
         }
-        let pools = self.0.pools();
         let mut query = QueryBuilder::<Sqlite>::new("SELECT rows FROM item_page WHERE file_id = ");
         query.push_bind(file.0).push(" AND generation = ").push_bind(generation.cast_signed());
         query.push(" AND first_seq IN ");
         push_list(&mut query, first_seqs.iter().map(|seq| seq.cast_signed()));
         query.push(" ORDER BY first_seq");
-        let found = query.build_query_as().persistent(is_cached(first_seqs.len()));
-        let found: Vec<(Vec<u8>,)> =
-            found.fetch_all(pools.reader()).await.map_err(|error| pools.classify(error))?;
-        rows_of(found)
+        let found = query.build_query_scalar().persistent(is_cached(first_seqs.len()));
+        rows_of(self.0.pools().read(async |pool| found.fetch_all(&pool).await).await?)
     }
 
     /// The rows of the last `pages` pages, in order.
@@ -153,17 +141,12 @@ impl PageTable {
         generation: u64,
         pages: u32,
     ) -> Result<Vec<ItemRow>, StoreError> {
-        let pools = self.0.pools();
-        let mut found: Vec<(Vec<u8>,)> = sqlx::query_as(
+        let found = sqlx::query_scalar(
             "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 \
              ORDER BY first_seq DESC LIMIT ?3",
-        )
-        .bind(file.0)
-        .bind(generation.cast_signed())
-        .bind(pages)
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
+        );
+        let found = found.bind(file.0).bind(generation.cast_signed()).bind(pages);
+        let mut found = self.0.pools().read(async |pool| found.fetch_all(&pool).await).await?;
         found.reverse();
         rows_of(found)
     }
@@ -186,32 +169,27 @@ impl PageTable {
         generation: u64,
         seq: u64,
     ) -> Result<Option<Vec<ItemRow>>, StoreError> {
-        let pools = self.0.pools();
-        let bytes: Option<(Vec<u8>,)> = sqlx::query_as(
+        let page = sqlx::query_scalar(
             "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 \
              AND first_seq <= ?3 ORDER BY first_seq DESC LIMIT 1",
-        )
-        .bind(file.0)
-        .bind(generation.cast_signed())
-        .bind(seq.cast_signed())
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        bytes
-            .map(|(bytes,)| decode_page(&bytes))
-            .transpose()
-            .map_err(|error| StoreError::Undecodable { what: "page", detail: error.to_string() })
+        );
+        let page = page.bind(file.0).bind(generation.cast_signed()).bind(seq.cast_signed());
+        let page = self.0.pools().read(async |pool| page.fetch_optional(&pool).await).await?;
+        page.map(|page: Vec<u8>| decoded(&page)).transpose()
     }
 }
 
-fn rows_of(pages: Vec<(Vec<u8>,)>) -> Result<Vec<ItemRow>, StoreError> {
+fn rows_of(pages: Vec<Vec<u8>>) -> Result<Vec<ItemRow>, StoreError> {
     let mut rows = Vec::new();
-    for (bytes,) in pages {
-        let page = decode_page(&bytes)
-            .map_err(|error| StoreError::Undecodable { what: "page", detail: error.to_string() })?;
-        rows.extend(page);
+    for page in pages {
+        rows.extend(decoded(&page)?);
     }
     Ok(rows)
+}
+
+fn decoded(page: &[u8]) -> Result<Vec<ItemRow>, StoreError> {
+    decode_page(page)
+        .map_err(|error| StoreError::Undecodable { what: "page", detail: error.to_string() })
 }
 
 type Head = (i64, i64, i64, i64, i64, i64, Digest128);

@@ -1,6 +1,8 @@
 //! Paths of a database: of the files next to it, and in a URI.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +43,19 @@ pub(crate) fn percent_encode(path: &Path) -> String {
         false => format!("%{byte:02X}"),
     });
     bytes.collect()
+}
+
+/// Makes the names of a file and of its companions durable.
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// The outcome of an operation on a file, without the error that it does not exist.
+pub(crate) fn if_there(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
 }
 
 /// Bytes of a database with its write-ahead log; 0 if it does not exist.

@@ -1,6 +1,5 @@
 //! Stores watchers and policy decisions within bounds. The core defines their content.
 
-use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use crate::error::StoreError;
@@ -50,11 +49,12 @@ pub struct LogEntry {
 /// Result of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionEnd<'a> {
-    /// This compaction.
     Compaction(&'a str),
     /// No compaction, with the reason.
     NotMade(&'a str),
 }
+
+const WATCHER: &str = "SELECT body FROM policy_watcher WHERE thread_id = ?1";
 
 /// Watchers and the log of decisions.
 #[derive(Debug, Clone)]
@@ -63,14 +63,8 @@ pub struct PolicyTable(pub(crate) Connections);
 impl PolicyTable {
     /// A thread's watcher, as JSON.
     pub async fn watcher_get(&self, thread_id: &str) -> Result<Option<String>, StoreError> {
-        let pools = self.0.pools();
-        let row: Option<(String,)> =
-            sqlx::query_as("SELECT body FROM policy_watcher WHERE thread_id = ?1")
-                .bind(thread_id)
-                .fetch_optional(pools.reader())
-                .await
-                .map_err(|error| pools.classify(error))?;
-        Ok(row.map(|(body,)| body))
+        let watcher = sqlx::query_scalar(WATCHER).bind(thread_id);
+        self.0.pools().read(async |pool| watcher.fetch_optional(&pool).await).await
     }
 
     /// Changes a thread's watcher: `change` receives the stored one and returns the new one, the decisions made (each with
@@ -82,35 +76,23 @@ impl PolicyTable {
         (thread_id, now_ms): (&str, i64),
         change: impl FnOnce(Option<String>) -> (Option<String>, Vec<(DecisionRow, String)>, T) + Send,
     ) -> Result<(T, Vec<LogEntry>), StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        pools.not_erased(&mut transaction, thread_id).await?;
-        let row = sqlx::query("SELECT body FROM policy_watcher WHERE thread_id = ?1")
-            .bind(thread_id)
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(classify)?;
-        let found =
-            row.map(|row| row.try_get::<String, _>("body")).transpose().map_err(classify)?;
+        let mut transaction = self.0.pools().begin().await?;
+        transaction.not_erased(thread_id).await?;
+        let watcher = sqlx::query_scalar(WATCHER).bind(thread_id);
+        let found = transaction.run(async |it| watcher.fetch_optional(it).await).await?;
         let (body, decisions, answer) = change(found);
         if let Some(body) = body {
-            sqlx::query(
+            let watcher = sqlx::query(
                 "INSERT INTO policy_watcher (thread_id, updated_ms, body) VALUES (?1, ?2, ?3) \
                  ON CONFLICT DO UPDATE SET updated_ms = ?2, body = ?3",
-            )
-            .bind(thread_id)
-            .bind(now_ms)
-            .bind(body)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
+            );
+            transaction.execute(watcher.bind(thread_id).bind(now_ms).bind(body)).await?;
         }
         let mut ids = Vec::with_capacity(decisions.len());
         for (decision, settings) in &decisions {
-            ids.push(insert(&mut transaction, decision, settings).await.map_err(classify)?);
+            ids.push(transaction.run(async |it| insert(it, decision, settings).await).await?);
         }
-        transaction.commit().await.map_err(classify)?;
+        transaction.commit().await?;
         Ok((answer, ids))
     }
 
@@ -121,8 +103,7 @@ impl PolicyTable {
         policy: Option<&str>,
         (before, limit): (Option<i64>, u32),
     ) -> Result<Vec<DecisionRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let decisions = sqlx::query(
             "SELECT * FROM policy_decision WHERE (?1 IS NULL OR thread_id = ?1) \
              AND (?2 IS NULL OR policy = ?2) AND (?3 IS NULL OR decision_id < ?3) \
              ORDER BY decision_id DESC LIMIT ?4",
@@ -131,10 +112,8 @@ impl PolicyTable {
         .bind(policy)
         .bind(before)
         .bind(limit)
-        .try_map(|row| decision(&row))
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        .try_map(|row| decision(&row));
+        self.0.pools().read(async |pool| decisions.fetch_all(&pool).await).await
     }
 
     /// A decision and the JSON of its policy.
@@ -142,16 +121,13 @@ impl PolicyTable {
         &self,
         decision_id: i64,
     ) -> Result<Option<(DecisionRow, String)>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let found = sqlx::query(
             "SELECT policy_decision.*, policy_settings.body AS settings_body FROM policy_decision \
              JOIN policy_settings ON digest = settings WHERE decision_id = ?1",
         )
         .bind(decision_id)
-        .try_map(|row| Ok((decision(&row)?, get(&row, "settings_body")?)))
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        .try_map(|row| Ok((decision(&row)?, get(&row, "settings_body")?)));
+        self.0.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 
     /// The newest decision of the active policy for a compaction in this turn.
@@ -160,20 +136,15 @@ impl PolicyTable {
         thread_id: &str,
         turn: u64,
     ) -> Result<Option<i64>, StoreError> {
-        let pools = self.0.pools();
-        let row: (Option<i64>,) = sqlx::query_as(
+        let newest = sqlx::query_scalar(
             "SELECT max(decision_id) FROM policy_decision WHERE thread_id = ?1 AND turn = ?2 \
              AND shadow = 0 AND action <> 'wait'",
         )
         .bind(thread_id)
-        .bind(turn.cast_signed())
-        .fetch_one(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        Ok(row.0)
+        .bind(turn.cast_signed());
+        self.0.pools().read(async |pool| newest.fetch_one(&pool).await).await
     }
 
-    /// Records the result of a decision.
     pub async fn set_decision_end(
         &self,
         decision_id: i64,
@@ -183,26 +154,18 @@ impl PolicyTable {
             DecisionEnd::Compaction(id) => (Some(id), None),
             DecisionEnd::NotMade(why) => (None, Some(why)),
         };
-        let pools = self.0.pools();
-        sqlx::query(
+        let decision = sqlx::query(
             "UPDATE policy_decision SET compaction_id = ?2, not_made = ?3 WHERE decision_id = ?1",
-        )
-        .bind(decision_id)
-        .bind(compaction_id)
-        .bind(not_made)
-        .execute(pools.writer())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        Ok(())
+        );
+        let decision = decision.bind(decision_id).bind(compaction_id).bind(not_made);
+        self.0.pools().execute(decision).await.map(drop)
     }
 
     /// Deletes what exceeds its bound or is older than `since_ms`, and policies without decisions. Returns the
     /// number of deleted decisions.
     pub async fn prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let gone = sqlx::query(
+        let mut transaction = self.0.pools().begin().await?;
+        let decisions = sqlx::query(
             "DELETE FROM policy_decision WHERE CAST(decision_id AS TEXT) IN (SELECT subject FROM age \
              WHERE kind = 'policy_decision' AND lived_ms < ?1) OR decision_id <= \
              (SELECT max(decision_id) FROM policy_decision) - ?2 OR decision_id IN (\
@@ -212,24 +175,18 @@ impl PolicyTable {
         )
         .bind(since_age_ms)
         .bind(DECISIONS_MAX)
-        .bind(DECISIONS_PER_THREAD_MAX)
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
+        .bind(DECISIONS_PER_THREAD_MAX);
+        let gone = transaction.execute(decisions).await?;
         let unnamed = "DELETE FROM policy_settings WHERE digest NOT IN \
                        (SELECT settings FROM policy_decision)";
-        sqlx::query(unnamed).execute(&mut *transaction).await.map_err(classify)?;
-        sqlx::query(
+        transaction.execute(sqlx::query(unnamed)).await?;
+        let watchers = sqlx::query(
             "DELETE FROM policy_watcher WHERE thread_id IN (SELECT subject FROM age \
              WHERE kind = 'policy_watcher' AND lived_ms < ?1) OR thread_id NOT IN (SELECT thread_id \
              FROM policy_watcher ORDER BY updated_ms DESC, thread_id LIMIT ?2)",
-        )
-        .bind(since_age_ms)
-        .bind(WATCHERS_MAX)
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        transaction.commit().await.map_err(classify)?;
+        );
+        transaction.execute(watchers.bind(since_age_ms).bind(WATCHERS_MAX)).await?;
+        transaction.commit().await?;
         Ok(gone.rows_affected())
     }
 }
@@ -273,7 +230,7 @@ async fn same_as_last(
     connection: &mut sqlx::SqliteConnection,
     row: &DecisionRow,
 ) -> Result<Option<i64>, sqlx::Error> {
-    let found: Option<(i64,)> = sqlx::query_as(
+    sqlx::query_scalar(
         "SELECT decision_id FROM (SELECT * FROM policy_decision WHERE thread_id = ?1 AND policy = ?2 \
          ORDER BY decision_id DESC LIMIT 1) WHERE settings = ?3 AND shadow = ?4 AND ((seq = ?5 \
          AND json_extract(body, '$.decision') = json_extract(?6, '$.decision')) OR (turn = ?7 \
@@ -291,8 +248,7 @@ async fn same_as_last(
     .bind(&row.tier)
     .bind(&row.action)
     .fetch_optional(connection)
-    .await?;
-    Ok(found.map(|(decision_id,)| decision_id))
+    .await
 }
 
 fn decision(row: &SqliteRow) -> Result<DecisionRow, sqlx::Error> {

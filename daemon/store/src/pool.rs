@@ -15,15 +15,19 @@ use std::time::Duration;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Connection, Sqlite, SqliteConnection, Transaction};
+use sqlx::{Connection, SqliteConnection};
 use tokio::sync::MutexGuard;
 
 use crate::descriptor::{self, Identity};
 use crate::erased::Erased;
 use crate::error::{StoreError, primary_code};
-use crate::path::with_suffix;
+use crate::path::{if_there, sync_folder_of, with_suffix};
 use crate::seal;
 use crate::wal::Log;
+
+mod transaction;
+
+pub(crate) use transaction::WriteTransaction;
 
 /// Milliseconds a writer waits for another process's write lock.
 pub const BUSY_TIMEOUT_MS: u64 = 5_000;
@@ -140,35 +144,6 @@ impl Pools {
         })
     }
 
-    /// Begins a write transaction. IMMEDIATE takes the write lock at once: a deferred transaction that reads first cannot
-    /// be upgraded after another process has written.
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.classify(error))
-    }
-
-    /// Checks, with the writing connection, that a thread was not erased while the work that writes now was under way.
-    pub(crate) async fn not_erased(
-        &self,
-        connection: &mut SqliteConnection,
-        thread_id: &str,
-    ) -> Result<(), StoreError> {
-        let found = self.erased.find(connection, |erased| erased == thread_id).await;
-        match found.map_err(|error| self.classify(error))? {
-            Some(thread_id) => Err(StoreError::Erased { thread_id }),
-            None => Ok(()),
-        }
-    }
-
-    /// Commits data that cannot be rebuilt from the transcripts: it is on disk when this returns. Other writers do not
-    /// wait for that.
-    pub(crate) async fn commit_durably(
-        &self,
-        transaction: Transaction<'static, Sqlite>,
-    ) -> Result<(), StoreError> {
-        transaction.commit().await.map_err(|error| self.classify(error))?;
-        self.sync().await
-    }
-
     /// Waits until all commits are on disk.
     pub(crate) async fn sync(&self) -> Result<(), StoreError> {
         let path = self.path.clone();
@@ -276,6 +251,17 @@ impl Pools {
         }
     }
 
+    /// The result of preparing the database, which is closed again if that failed.
+    pub(crate) async fn or_closed<T>(
+        &self,
+        prepared: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if prepared.is_err() {
+            self.close().await;
+        }
+        prepared
+    }
+
     /// Closes all connections to a damaged database. Its seal stays, since it says which pages are damaged.
     pub(crate) async fn close_damaged(&self) {
         let _at_rest = self.log.hold().await;
@@ -314,7 +300,7 @@ fn sync(database: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         log => log?.sync_data()?,
     }
-    database.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    sync_folder_of(database)
 }
 
 /// File mode of a database.
@@ -371,12 +357,7 @@ fn make_private(path: &Path) -> io::Result<()> {
         _ => {}
     }
     for ending in ["", "-wal", "-shm"] {
-        let mut name = path.to_owned().into_os_string();
-        name.push(ending);
-        match fs::set_permissions(&name, Permissions::from_mode(PRIVATE)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        if_there(fs::set_permissions(with_suffix(path, ending), Permissions::from_mode(PRIVATE)))?;
     }
     Ok(())
 }
@@ -423,24 +404,17 @@ mod tests {
             let pools = Pools::open(&path).await.unwrap();
             let mut transaction = pools.begin().await.unwrap();
             let tables = "CREATE TABLE t (id, of, body); CREATE UNIQUE INDEX i ON t (of, id)";
-            sqlx::raw_sql(tables).execute(&mut *transaction).await.unwrap();
+            transaction.run_script(tables).await.unwrap();
             let mut number = numbers(round);
             for rows in 1..=80 {
                 let of = if number(2) == 0 { "a-row-that-stays" } else { GOING };
                 let body = of.repeat(usize::try_from(1 + number(120)).unwrap());
-                sqlx::query("INSERT INTO t VALUES (?1, ?2, ?3)")
-                    .bind(number(1 << 30))
-                    .bind(of)
-                    .bind(body)
-                    .execute(&mut *transaction)
-                    .await
-                    .unwrap();
-                sqlx::query("UPDATE t SET body = substr(body, 1, ?1) WHERE rowid = ?2")
-                    .bind(1 + number(800))
-                    .bind(1 + number(rows))
-                    .execute(&mut *transaction)
-                    .await
-                    .unwrap();
+                let row = sqlx::query("INSERT INTO t VALUES (?1, ?2, ?3)");
+                let row = row.bind(number(1 << 30)).bind(of).bind(body);
+                transaction.execute(row).await.unwrap();
+                let cut = sqlx::query("UPDATE t SET body = substr(body, 1, ?1) WHERE rowid = ?2");
+                let cut = cut.bind(1 + number(800)).bind(1 + number(rows));
+                transaction.execute(cut).await.unwrap();
             }
             transaction.commit().await.unwrap();
             let deleting = sqlx::query("DELETE FROM t WHERE of = ?1").bind(GOING);
@@ -477,11 +451,11 @@ mod tests {
         let pools = Pools::open(&folder.path().join("x.db")).await.unwrap();
         for _ in 0..3 {
             let mut transaction = pools.begin().await.unwrap();
-            sqlx::raw_sql("ROLLBACK").execute(&mut *transaction).await.unwrap();
+            transaction.run_script("ROLLBACK").await.unwrap();
             drop(transaction);
         }
         let mut transaction = pools.begin().await.unwrap();
-        sqlx::raw_sql("CREATE TABLE t (x)").execute(&mut *transaction).await.unwrap();
+        transaction.run_script("CREATE TABLE t (x)").await.unwrap();
         transaction.commit().await.unwrap();
         sqlx::raw_sql("SELECT x FROM t").execute(pools.reader()).await.unwrap();
     }

@@ -26,9 +26,8 @@ pub struct RetentionRules {
 impl CompactionTable {
     /// Deletes some compactions beyond the rules and returns their ids; empty when done.
     pub async fn prune(&self, keep: RetentionRules) -> Result<Vec<String>, StoreError> {
-        let pools = self.0.pools();
         // Rank by indexes alone, without reading results. The age of the database comes first: the clock may have been ahead.
-        let rows: Vec<(String,)> = sqlx::query_as(
+        let pruned = sqlx::query_scalar(
             "DELETE FROM compaction WHERE compaction_id IN (SELECT compaction_id FROM \
              (SELECT compaction_id, thread_id, row_number() OVER (PARTITION BY thread_id \
              ORDER BY lived_ms DESC, created_at_ms DESC, compaction_id DESC) AS place \
@@ -40,11 +39,8 @@ impl CompactionTable {
         .bind(keep.since_age_ms)
         .bind(keep.per_thread.cast_signed())
         .bind(keep.of_items.cast_signed())
-        .bind(ROWS_PER_TURN)
-        .fetch_all(pools.writer())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        Ok(rows.into_iter().map(|row| row.0).collect())
+        .bind(ROWS_PER_TURN);
+        self.0.pools().write(async |pool| pruned.fetch_all(&pool).await).await
     }
 
     /// Deletes these compactions; ignores unknown ids.
@@ -54,7 +50,7 @@ impl CompactionTable {
             let mut query =
                 QueryBuilder::<Sqlite>::new("DELETE FROM compaction WHERE compaction_id IN ");
             push_list(&mut query, chunk);
-            query.build().execute(pools.writer()).await.map_err(|error| pools.classify(error))?;
+            pools.execute(query.build()).await?;
         }
         Ok(())
     }
@@ -68,12 +64,8 @@ impl CompactionTable {
                 "SELECT compaction_id FROM compaction WHERE compaction_id IN ",
             );
             push_list(&mut query, chunk);
-            let rows: Vec<(String,)> = query
-                .build_query_as()
-                .fetch_all(pools.reader())
-                .await
-                .map_err(|error| pools.classify(error))?;
-            known.extend(rows.into_iter().map(|row| row.0));
+            let ids = query.build_query_scalar::<String>();
+            known.extend(pools.read(async |pool| ids.fetch_all(&pool).await).await?);
         }
         Ok(known)
     }

@@ -17,12 +17,19 @@ pub(crate) fn unsigned(row: &SqliteRow, column: &str) -> Result<u64, sqlx::Error
 
 /// A column with 16 digest bytes.
 pub(crate) fn digest(row: &SqliteRow, column: &str) -> Result<Digest128, sqlx::Error> {
+    Ok(Digest128(u128::from_be_bytes(digest_of(row, column)?)))
+}
+
+/// A column with the bytes of any digest.
+pub(crate) fn digest_of<const N: usize>(
+    row: &SqliteRow,
+    column: &str,
+) -> Result<[u8; N], sqlx::Error> {
     let bytes: Vec<u8> = row.try_get(column)?;
-    let bytes = <[u8; 16]>::try_from(bytes).map_err(|bytes| sqlx::Error::ColumnDecode {
+    bytes.try_into().map_err(|bytes: Vec<u8>| sqlx::Error::ColumnDecode {
         index: column.to_owned(),
         source: format!("a digest of {} bytes", bytes.len()).into(),
-    })?;
-    Ok(Digest128(u128::from_be_bytes(bytes)))
+    })
 }
 
 /// A column with the name of a variant. An unknown name is an error, never a default: reading a transcript as that
@@ -35,7 +42,6 @@ pub(crate) fn named<T: FromStr>(row: &SqliteRow, column: &str) -> Result<T, sqlx
     })
 }
 
-/// The bytes a digest is stored as.
 pub(crate) fn digest_bytes(digest: Digest128) -> Vec<u8> {
     digest.0.to_be_bytes().to_vec()
 }

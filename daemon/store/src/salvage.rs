@@ -126,12 +126,8 @@ const TABLES: [Table; 10] = [
 /// pending.
 pub(crate) async fn salvage(pools: &Pools) -> Result<Option<SalvageReport>, StoreError> {
     let classify = |error| pools.classify(error);
-    let pending: Option<(i64,)> =
-        sqlx::query_as("SELECT 1 FROM meta WHERE key = 'salvage' AND value = 'pending'")
-            .fetch_optional(pools.writer())
-            .await
-            .map_err(classify)?;
-    if pending.is_none() {
+    let pending = sqlx::query("SELECT 1 FROM meta WHERE key = 'salvage' AND value = 'pending'");
+    if pools.write(async |pool| pending.fetch_optional(&pool).await).await?.is_none() {
         return Ok(None);
     }
     let mut connection = pools.writer().acquire().await.map_err(classify)?;
@@ -168,11 +164,7 @@ async fn attach(connection: &mut PoolConnection<Sqlite>, old: &Path) -> Result<b
     let mode = if has_log { "mode=ro" } else { "mode=ro&immutable=1" };
     let uri = format!("file:{}?{mode}", percent_encode(old));
     let attached = sqlx::query("ATTACH ?1 AS old").bind(uri).execute(&mut **connection).await;
-    match attached {
-        Ok(_) => Ok(true),
-        Err(error) if is_of_the_file(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
+    Ok(readable(attached)?.is_some())
 }
 
 #[derive(Default)]
@@ -203,13 +195,8 @@ async fn columns(
         "SELECT name FROM pragma_table_info('{name}', 'main') \
          WHERE name IN (SELECT name FROM pragma_table_info('{name}', 'old'))"
     );
-    let columns: Vec<(String,)> =
-        match sqlx::query_as(AssertSqlSafe(columns)).fetch_all(&mut *connection).await {
-            Ok(columns) => columns,
-            Err(error) if is_of_the_file(&error) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-    let columns: Vec<String> = columns.into_iter().map(|column| column.0).collect();
+    let columns = sqlx::query_scalar(AssertSqlSafe(columns)).fetch_all(connection).await;
+    let columns: Vec<String> = readable(columns)?.unwrap_or_default();
     Ok((!columns.is_empty()).then(|| columns.join(", ")))
 }
 
@@ -232,16 +219,9 @@ async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<TableC
 
 /// Whether the old database has a table, if its schema is readable.
 async fn exists(connection: &mut SqliteConnection, name: &str) -> Result<bool, sqlx::Error> {
-    let found: Result<Option<(i64,)>, _> =
-        sqlx::query_as("SELECT 1 FROM old.sqlite_schema WHERE type = 'table' AND name = ?1")
-            .bind(name)
-            .fetch_optional(connection)
-            .await;
-    match found {
-        Ok(found) => Ok(found.is_some()),
-        Err(error) if is_of_the_file(&error) => Ok(true),
-        Err(error) => Err(error),
-    }
+    let table = "SELECT 1 FROM old.sqlite_schema WHERE type = 'table' AND name = ?1";
+    let found = sqlx::query(table).bind(name).fetch_optional(connection).await;
+    Ok(readable(found)?.is_none_or(|found| found.is_some()))
 }
 
 /// Copies by ranges of row ids; `false` if a row is unreadable.
@@ -258,20 +238,17 @@ async fn copy_ranges(
     let mut ranges = vec![(1, last_row(connection, name).await?)];
     while let Some((first, last)) = ranges.pop() {
         let query = sqlx::query(AssertSqlSafe(insert.as_str())).bind(first).bind(last);
-        match query.execute(&mut *connection).await {
-            Ok(_) => {}
-            Err(error) if is_of_the_file(&error) => {
-                complete = false;
-                refusals += 1;
-                if refusals > FAILURES_MAX {
-                    break;
-                }
-                if first < last {
-                    let middle = first + (last - first) / 2;
-                    ranges.extend([(middle + 1, last), (first, middle)]);
-                }
-            }
-            Err(error) => return Err(error),
+        if readable(query.execute(&mut *connection).await)?.is_some() {
+            continue;
+        }
+        complete = false;
+        refusals += 1;
+        if refusals > FAILURES_MAX {
+            break;
+        }
+        if first < last {
+            let middle = first + (last - first) / 2;
+            ranges.extend([(middle + 1, last), (first, middle)]);
         }
     }
     Ok(complete)
@@ -279,25 +256,31 @@ async fn copy_ranges(
 
 async fn count(connection: &mut SqliteConnection, name: &str) -> Result<u64, sqlx::Error> {
     let count = format!("SELECT count(*) FROM main.{name}");
-    let (rows,): (i64,) = sqlx::query_as(AssertSqlSafe(count)).fetch_one(connection).await?;
+    let rows: i64 = sqlx::query_scalar(AssertSqlSafe(count)).fetch_one(connection).await?;
     Ok(rows.unsigned_abs())
 }
 
 async fn last_row(connection: &mut SqliteConnection, name: &str) -> Result<i64, sqlx::Error> {
     let query = format!("SELECT coalesce(max(rowid), 0) FROM old.{name}");
-    match sqlx::query_as(AssertSqlSafe(query)).fetch_one(connection).await {
-        Ok((last,)) => Ok(last),
-        Err(error) if is_of_the_file(&error) => Ok(ROW_ID_GUESS),
-        Err(error) => Err(error),
-    }
+    let last = sqlx::query_scalar(AssertSqlSafe(query)).fetch_one(connection).await;
+    Ok(readable(last)?.unwrap_or(ROW_ID_GUESS))
 }
 
-/// Whether an error is about reading the damaged file rather than writing the new one.
-fn is_of_the_file(error: &sqlx::Error) -> bool {
+/// `None` for an error about reading the damaged file rather than writing the new one.
+fn readable<T>(result: Result<T, sqlx::Error>) -> Result<Option<T>, sqlx::Error> {
     const ERROR: u32 = 1;
     const CORRUPT: u32 = 11;
     const CANNOT_OPEN: u32 = 14;
     const NOT_A_DATABASE: u32 = 26;
-    primary_code(error)
-        .is_some_and(|code| [ERROR, CORRUPT, CANNOT_OPEN, NOT_A_DATABASE].contains(&code))
+    match result {
+        Err(error)
+            if matches!(
+                primary_code(&error),
+                Some(ERROR | CORRUPT | CANNOT_OPEN | NOT_A_DATABASE)
+            ) =>
+        {
+            Ok(None)
+        }
+        result => result.map(Some),
+    }
 }

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::error::StoreError;
 use crate::pool::Pools;
@@ -52,25 +52,21 @@ pub(crate) async fn migrate(pools: &Pools) -> Result<u32, StoreError> {
 }
 
 async fn apply(pools: &Pools, migration: &Migration) -> Result<(), StoreError> {
-    let classify = |error| pools.classify(error);
-    let mut connection = pools.writer().acquire().await.map_err(classify)?;
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(classify)?;
+    let mut transaction = pools.begin().await?;
     // Another daemon may have applied it before this one got the lock.
-    let (now,): (i64,) = sqlx::query_as("SELECT user_version FROM pragma_user_version")
-        .fetch_one(&mut *transaction)
-        .await
-        .map_err(classify)?;
+    let now = sqlx::query_scalar("SELECT user_version FROM pragma_user_version");
+    let now: i64 = transaction.run(async |it| now.fetch_one(it).await).await?;
     if now >= i64::from(migration.version) {
         return Ok(());
     }
-    transaction.execute(sqlx::raw_sql(migration.sql)).await.map_err(classify)?;
     let mark = if now == 0 { MARK_PENDING } else { "" };
     let stamp = format!(
         "{mark} PRAGMA user_version = {}; PRAGMA application_id = {APPLICATION_ID};",
         migration.version
     );
-    transaction.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(stamp))).await.map_err(classify)?;
-    transaction.commit().await.map_err(classify)
+    transaction.run_script(migration.sql).await?;
+    transaction.run_script(&stamp).await?;
+    transaction.commit().await
 }
 
 /// The format of an index, which is a projection in a separate database file.
@@ -78,7 +74,6 @@ pub(crate) struct IndexFormat {
     /// Marks the file as ours.
     pub(crate) application_id: u32,
     pub(crate) version: u32,
-    /// Creates its tables.
     pub(crate) sql: &'static str,
 }
 
@@ -96,11 +91,9 @@ pub(crate) async fn prepare_index(pools: &Pools, format: &IndexFormat) -> Result
     let stamp =
         format!("PRAGMA user_version = {version}; PRAGMA application_id = {application_id};");
     let mut transaction = pools.begin().await?;
-    for sql in [*sql, stamp.as_str()] {
-        let query = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned()));
-        query.execute(&mut *transaction).await.map_err(|error| pools.classify(error))?;
-    }
-    transaction.commit().await.map_err(|error| pools.classify(error))?;
+    transaction.run_script(sql).await?;
+    transaction.run_script(&stamp).await?;
+    transaction.commit().await?;
     Ok(false)
 }
 
@@ -113,11 +106,11 @@ pub async fn check_version(path: &Path) -> Result<(), StoreError> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
     let found = async {
         let mut connection = options.connect().await?;
-        let row: (i64,) = sqlx::query_as("SELECT user_version FROM pragma_user_version")
+        let version: i64 = sqlx::query_scalar("SELECT user_version FROM pragma_user_version")
             .fetch_one(&mut connection)
             .await?;
         connection.close().await?;
-        Ok::<_, sqlx::Error>(row.0)
+        Ok::<_, sqlx::Error>(version)
     };
     match found.await.map(|found| u32::try_from(found).unwrap_or(u32::MAX)) {
         Ok(found) if found > SCHEMA_VERSION => {
@@ -129,13 +122,11 @@ pub async fn check_version(path: &Path) -> Result<(), StoreError> {
 }
 
 async fn versions(pools: &Pools) -> Result<(u32, u32), StoreError> {
-    let row: (i64, i64) = sqlx::query_as(
+    let versions = sqlx::query_as::<_, (i64, i64)>(
         "SELECT v.user_version, a.application_id \
          FROM pragma_user_version v, pragma_application_id a",
-    )
-    .fetch_one(pools.writer())
-    .await
-    .map_err(|error| pools.classify(error))?;
+    );
+    let row = pools.write(async |pool| versions.fetch_one(&pool).await).await?;
     // Both are 32-bit header fields; map negative ones to a foreign value.
     Ok((u32::try_from(row.0).unwrap_or(u32::MAX), u32::try_from(row.1).unwrap_or(u32::MAX)))
 }

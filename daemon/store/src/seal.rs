@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use longhaul_core::digest::Digest128;
 
 use crate::descriptor;
-use crate::path::with_suffix;
+use crate::path::{sync_folder_of, with_suffix};
 
 /// First bytes of a seal, with its version.
 const MAGIC: &[u8; 8] = b"lhSEAL1\n";
@@ -82,10 +82,7 @@ pub(crate) fn remove(database: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         removed => removed?,
     }
-    match database.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
+    sync_folder_of(database)
 }
 
 /// Checks every page, and repairs single flipped bits.
@@ -160,7 +157,7 @@ fn copy(database: &Path, numbers: &[u64], to: &Path) -> io::Result<()> {
     }
     copies.sync_all()?;
     fs::rename(new, to)?;
-    to.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    sync_folder_of(to)
 }
 
 /// Flips the bit that makes the page match its digest, and returns its byte offset.

@@ -21,16 +21,17 @@ mod query;
 mod write;
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Source;
 use longhaul_core::item::ItemKind;
+use strum::VariantArray as _;
 
 use crate::error::StoreError;
 use crate::open;
 use crate::path;
-use crate::pool::Pools;
+use crate::pool::{Connections, Pools};
 use crate::schema::{IndexFormat, prepare_index};
 
 pub use query::{Match, SearchFilter};
@@ -51,8 +52,7 @@ const FORMAT: IndexFormat = IndexFormat {
 #[derive(Debug, Clone)]
 pub struct SearchIndex {
     path: Arc<Path>,
-    // Locked only so that `rebuild` can replace the connections; never held across an await.
-    pools: Arc<RwLock<Pools>>,
+    connections: Connections,
 }
 
 impl SearchIndex {
@@ -70,7 +70,7 @@ impl SearchIndex {
             }
             other => other?,
         };
-        Ok(Self { path: path.into(), pools: Arc::new(RwLock::new(pools)) })
+        Ok(Self { path: path.into(), connections: Connections::new(pools) })
     }
 
     pub fn path(&self) -> &Path {
@@ -88,8 +88,7 @@ impl SearchIndex {
     pub async fn rebuild(&self) -> Result<(), StoreError> {
         self.pools().close().await;
         open::remove(&self.path)?;
-        let pools = try_open(&self.path).await?;
-        *self.pools.write().unwrap_or_else(PoisonError::into_inner) = pools;
+        self.connections.replace(try_open(&self.path).await?);
         Ok(())
     }
 
@@ -107,22 +106,16 @@ impl SearchIndex {
     }
 
     fn pools(&self) -> Pools {
-        self.pools.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.connections.pools()
     }
 }
 
 async fn try_open(path: &Path) -> Result<Pools, StoreError> {
     let pools = Pools::open(path).await?;
-    match prepare_index(&pools, &FORMAT).await {
-        Ok(_) => Ok(pools),
-        Err(error) => {
-            pools.close().await;
-            Err(error)
-        }
-    }
+    pools.or_closed(prepare_index(&pools, &FORMAT).await).await?;
+    Ok(pools)
 }
 
-/// The number a kind is stored as.
 fn kind_number(kind: ItemKind) -> i64 {
     match kind {
         ItemKind::UserMessage => 1,
@@ -138,17 +131,8 @@ fn kind_number(kind: ItemKind) -> i64 {
 }
 
 fn kind_of(number: i64) -> ItemKind {
-    match number {
-        1 => ItemKind::UserMessage,
-        2 => ItemKind::AssistantMessage,
-        3 => ItemKind::Context,
-        4 => ItemKind::Reasoning,
-        5 => ItemKind::ToolCall,
-        6 => ItemKind::ToolOutput,
-        7 => ItemKind::Compaction,
-        8 => ItemKind::Oversized,
-        _ => ItemKind::Other,
-    }
+    let kind = ItemKind::VARIANTS.iter().find(|kind| kind_number(**kind) == number);
+    kind.copied().unwrap_or(ItemKind::Other)
 }
 
 /// Words for filters. Folders and ids may contain any character, so their digests are used.

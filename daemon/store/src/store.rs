@@ -152,15 +152,13 @@ impl Database {
 
     async fn is_damaged(&self) -> Result<bool, StoreError> {
         // Checked twice, as in `open`.
-        let found = match self.check().await {
-            Err(StoreError::Corrupt { .. }) => self.check().await,
-            found => found,
-        };
-        match found {
-            Ok(()) => Ok(false),
-            Err(StoreError::Corrupt { .. }) => Ok(true),
-            Err(error) => Err(error),
+        for _ in 0..2 {
+            match self.check().await {
+                Err(StoreError::Corrupt { .. }) => {}
+                found => return found.map(|()| false),
+            }
         }
+        Ok(true)
     }
 
     /// Closes a damaged database and moves it aside; goes on where an earlier call failed or was dropped. From then on
@@ -270,27 +268,25 @@ mod tests {
 
     use super::*;
     use crate::path::with_suffix;
-    use crate::{BaseState, Batch, Cursor, FileCommit, FileStat, RetryClass};
+    use crate::{BaseState, Cursor, FileCommit, FileStat, RetryClass};
 
-    fn big_batch(path: &str) -> Batch {
+    fn big_batch(path: &str) -> [FileCommit; 1] {
         let fold = Fold::new(Source::Codex);
-        Batch {
-            files: vec![FileCommit {
-                source: Source::Codex,
-                path: path.into(),
-                moved_from: None,
-                archived: false,
-                gone_at_ms: None,
-                stat: FileStat::default(),
-                cursor: Cursor::default(),
-                base: BaseState::None,
-                thread_id: Some("t".into()),
-                head: fold.head().clone(),
-                fold: vec![7; 1 << 20],
-                pages: Vec::new(),
-                observations: Vec::new(),
-            }],
-        }
+        [FileCommit {
+            source: Source::Codex,
+            path: path.into(),
+            moved_from: None,
+            archived: false,
+            gone_at_ms: None,
+            stat: FileStat::default(),
+            cursor: Cursor::default(),
+            base: BaseState::None,
+            thread_id: Some("t".into()),
+            head: fold.head().clone(),
+            fold: vec![7; 1 << 20],
+            pages: Vec::new(),
+            observations: Vec::new(),
+        }]
     }
 
     async fn limit_pages(store: &Store, pages: u32) {

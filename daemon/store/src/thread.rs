@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_core::fold::{Source, ThreadHead};
-use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::current::{self, Candidate};
 use crate::error::StoreError;
 use crate::file::{FileRow, file_row, select_files};
 use crate::pool::{Connections, is_cached};
-use crate::row::push_list;
+use crate::row::{get, push_list};
 
-/// Maximum threads per statement.
 const THREADS_PER_STATEMENT: usize = 500;
 
 /// A thread and its current file, whose head has identity and totals.
@@ -61,13 +61,9 @@ pub struct ThreadTable(pub(crate) Connections);
 impl ThreadTable {
     /// A thread with its current file.
     pub async fn get(&self, thread_id: &str) -> Result<Option<ThreadRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(select_threads!("WHERE t.thread_id = ?1"))
-            .bind(thread_id)
-            .try_map(|row| Ok(ThreadRow { thread_id: row.try_get("tid")?, file: file_row(&row)? }))
-            .fetch_optional(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        let found = sqlx::query(select_threads!("WHERE t.thread_id = ?1")).bind(thread_id);
+        let found = found.try_map(|row| thread_row(&row));
+        self.0.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 
     /// Threads, newest first, at most `limit`, and where the next page starts.
@@ -77,7 +73,6 @@ impl ThreadTable {
         limit: u32,
         after: Option<&ThreadCursor>,
     ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), StoreError> {
-        let pools = self.0.pools();
         let mut query = QueryBuilder::<Sqlite>::new(select_threads!("WHERE true"));
         if let Some(source) = filter.source {
             query.push(" AND t.source = ").push_bind(source.name());
@@ -100,15 +95,9 @@ impl ThreadTable {
         }
         query.push(" ORDER BY t.updated_at_ms DESC, t.thread_id LIMIT ");
         query.push_bind(i64::from(limit) + 1);
-        let mut rows = query
-            .build()
-            .try_map(|row: sqlx::sqlite::SqliteRow| {
-                let thread = ThreadRow { thread_id: row.try_get("tid")?, file: file_row(&row)? };
-                Ok((row.try_get::<i64, _>("updated")?, thread))
-            })
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))?;
+        let rows =
+            query.build().try_map(|row| Ok((get::<i64>(&row, "updated")?, thread_row(&row)?)));
+        let mut rows = self.0.pools().read(async |pool| rows.fetch_all(&pool).await).await?;
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         let next = rows.last().filter(|_| more).map(|(updated_at_ms, thread)| ThreadCursor {
@@ -120,28 +109,23 @@ impl ThreadTable {
 
     /// Threads that their agents compacted and how often, newest first, at most `limit`.
     pub async fn compacted(&self, limit: u32) -> Result<Vec<(String, u64)>, StoreError> {
-        let pools = self.0.pools();
-        let found: Result<Vec<(String, i64)>, sqlx::Error> = sqlx::query_as(
+        let found = sqlx::query_as(
             // An index has exactly this, since `daemon/status` asks for it after any write.
             "SELECT thread_id, compactions FROM thread WHERE compactions > 0 \
              ORDER BY updated_at_ms DESC, thread_id LIMIT ?1",
         )
-        .bind(limit)
-        .fetch_all(pools.reader())
-        .await;
-        let found = found.map_err(|error| pools.classify(error))?;
+        .bind(limit);
+        let found: Vec<(String, i64)> =
+            self.0.pools().read(async |pool| found.fetch_all(&pool).await).await?;
         Ok(found.into_iter().map(|(id, count)| (id, count.cast_unsigned())).collect())
     }
 
     /// The folders that threads work in, those with the newest threads first.
     pub async fn folders(&self) -> Result<Vec<String>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query_scalar(
+        let folders = sqlx::query_scalar(
             "SELECT cwd FROM thread WHERE cwd IS NOT NULL GROUP BY cwd ORDER BY max(updated_at_ms) DESC",
-        )
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        );
+        self.0.pools().read(async |pool| folders.fetch_all(&pool).await).await
     }
 
     /// Ids with this prefix and their folders, at most `limit`, in order.
@@ -158,14 +142,14 @@ impl ThreadTable {
 
     /// All files of a thread in order of path, including missing ones.
     pub async fn files(&self, thread_id: &str) -> Result<Vec<FileRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(select_files!("WHERE thread_id = ?1 ORDER BY path"))
-            .bind(thread_id)
-            .try_map(|row| file_row(&row))
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        let files = sqlx::query(select_files!("WHERE thread_id = ?1 ORDER BY path"));
+        let files = files.bind(thread_id).try_map(|row| file_row(&row));
+        self.0.pools().read(async |pool| files.fetch_all(&pool).await).await
     }
+}
+
+fn thread_row(row: &SqliteRow) -> Result<ThreadRow, sqlx::Error> {
+    Ok(ThreadRow { thread_id: get(row, "tid")?, file: file_row(row)? })
 }
 
 /// Selects the current file of each of `threads` and returns it; deletes threads without any file.

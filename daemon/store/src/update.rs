@@ -28,23 +28,19 @@ pub struct UpdateTable(pub(crate) Connections);
 impl UpdateTable {
     /// The updates of a thread in order of acceptance.
     pub async fn of_thread(&self, thread_id: &str) -> Result<Vec<UpdateRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let updates = sqlx::query(
             "SELECT update_id, seq, created_at_ms, body FROM semantic_update \
              WHERE thread_id = ?1 ORDER BY update_id",
-        )
-        .bind(thread_id)
-        .try_map(|row| {
+        );
+        let updates = updates.bind(thread_id).try_map(|row| {
             Ok(UpdateRow {
                 update_id: get(&row, "update_id")?,
                 seq: unsigned(&row, "seq")?,
                 created_at_ms: get(&row, "created_at_ms")?,
                 body: get(&row, "body")?,
             })
-        })
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| updates.fetch_all(&pool).await).await
     }
 
     /// Stores an accepted update and returns its number.
@@ -57,11 +53,9 @@ impl UpdateTable {
         last_known: i64,
         update: &UpdateRow,
     ) -> Result<Option<i64>, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        pools.not_erased(&mut transaction, thread_id).await?;
-        let inserted: Option<(i64,)> = sqlx::query_as(
+        let mut transaction = self.0.pools().begin().await?;
+        transaction.not_erased(thread_id).await?;
+        let inserted = sqlx::query_scalar(
             "INSERT INTO semantic_update (thread_id, seq, created_at_ms, body) \
              SELECT ?1, ?2, ?3, ?4 WHERE ?5 = \
              (SELECT coalesce(max(update_id), 0) FROM semantic_update WHERE thread_id = ?1) \
@@ -71,31 +65,22 @@ impl UpdateTable {
         .bind(update.seq.cast_signed())
         .bind(update.created_at_ms)
         .bind(update.body.as_str())
-        .bind(last_known)
-        .fetch_optional(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        let (rows,): (i64,) =
-            sqlx::query_as("SELECT count(*) FROM semantic_update WHERE thread_id = ?1")
-                .bind(thread_id)
-                .fetch_one(&mut *transaction)
-                .await
-                .map_err(classify)?;
+        .bind(last_known);
+        let inserted = transaction.run(async |it| inserted.fetch_optional(it).await).await?;
+        let rows = sqlx::query_scalar("SELECT count(*) FROM semantic_update WHERE thread_id = ?1");
+        let rows = rows.bind(thread_id);
+        let rows: i64 = transaction.run(async |it| rows.fetch_one(it).await).await?;
         if rows > i64::from(UPDATES_PER_THREAD_MAX) {
-            sqlx::query(
+            let oldest = sqlx::query(
                 "DELETE FROM semantic_update WHERE update_id IN (SELECT update_id \
                  FROM semantic_update WHERE thread_id = ?1 \
                  AND coalesce(CASE WHEN json_valid(body) THEN json_extract(body, '$.kind') END, '') \
                  NOT IN ('pin', 'drop') ORDER BY update_id DESC LIMIT -1 OFFSET ?2)",
-            )
-            .bind(thread_id)
-            .bind(UPDATES_PER_THREAD_MAX)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
+            );
+            transaction.execute(oldest.bind(thread_id).bind(UPDATES_PER_THREAD_MAX)).await?;
         }
-        pools.commit_durably(transaction).await?;
-        Ok(inserted.map(|row| row.0))
+        transaction.commit_durably().await?;
+        Ok(inserted)
     }
 
     /// Waits until the updates that can be read are on disk: another call may have stored one, and failed to.
@@ -105,27 +90,18 @@ impl UpdateTable {
 
     /// Removes an update; `false` if it does not exist.
     pub async fn remove(&self, update_id: i64) -> Result<bool, StoreError> {
-        let pools = self.0.pools();
-        let mut transaction = pools.begin().await?;
-        let removed = sqlx::query("DELETE FROM semantic_update WHERE update_id = ?1")
-            .bind(update_id)
-            .execute(&mut *transaction)
-            .await
-            .map_err(|error| pools.classify(error))?;
-        pools.commit_durably(transaction).await?;
+        let mut transaction = self.0.pools().begin().await?;
+        let update = sqlx::query("DELETE FROM semantic_update WHERE update_id = ?1");
+        let removed = transaction.execute(update.bind(update_id)).await?;
+        transaction.commit_durably().await?;
         Ok(removed.rows_affected() > 0)
     }
 
-    /// The threads with a pinned text.
     pub async fn pinned_threads(&self) -> Result<Vec<String>, StoreError> {
-        let pools = self.0.pools();
-        let rows: Vec<(String,)> = sqlx::query_as(
+        let threads = sqlx::query_scalar(
             "SELECT DISTINCT thread_id FROM semantic_update \
              WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.kind') END = 'pin'",
-        )
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
-        Ok(rows.into_iter().map(|row| row.0).collect())
+        );
+        self.0.pools().read(async |pool| threads.fetch_all(&pool).await).await
     }
 }

@@ -168,9 +168,9 @@ mod tests {
     use longhaul_core::fold::{Fold, Source};
     use longhaul_core::job::{Job, Kind};
 
-    use crate::{BaseState, Batch, Cursor, FileCommit, FileStat, Store};
+    use crate::{BaseState, Cursor, FileCommit, FileStat, Store};
 
-    fn batch(files: usize) -> Batch {
+    fn batch(files: usize) -> Vec<FileCommit> {
         let fold = Fold::new(Source::Codex);
         let file = |number: usize| FileCommit {
             source: Source::Codex,
@@ -187,7 +187,7 @@ mod tests {
             pages: Vec::new(),
             observations: Vec::new(),
         };
-        Batch { files: (0..files).map(file).collect() }
+        (0..files).map(file).collect()
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use longhaul_core::digest::ContentHash;
 use longhaul_core::fold::Fold;
 use longhaul_store::{OBSERVATIONS_PER_THREAD_MAX, Observation};
 
-use crate::sample::{Temp, batch, file, file_count, item};
+use crate::sample::{Temp, file, file_count, item};
 
 #[tokio::test]
 async fn a_batch_reads_back_after_reopening() {
@@ -12,7 +12,7 @@ async fn a_batch_reads_back_after_reopening() {
     let (store, opened) = temp.open().await;
     assert!(opened.created && opened.moved_aside.is_none());
     let given = file("/a.jsonl", "t1", 50, 130);
-    let committed = store.projection.commit(&batch(vec![given.clone()])).await.unwrap();
+    let committed = store.projection.commit(&[given.clone()]).await.unwrap();
     assert!(committed[0].is_current);
     store.database.close().await;
 
@@ -41,7 +41,7 @@ async fn the_same_batch_twice_changes_nothing_and_a_page_grows() {
     let (store, _) = temp.open().await;
     for items in [70, 70, 100] {
         let given = file("/a.jsonl", "t1", 50, items);
-        let committed = store.projection.commit(&batch(vec![given])).await.unwrap();
+        let committed = store.projection.commit(&[given]).await.unwrap();
         let heads = store.pages.heads(committed[0].file_id, 1).await.unwrap();
         assert_eq!(heads.len(), 2);
         assert_eq!(heads[1].last_seq, items - 1);
@@ -54,10 +54,10 @@ async fn a_new_generation_drops_the_pages_of_the_old_one() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let mut given = file("/a.jsonl", "t1", 50, 300);
-    let id = store.projection.commit(&batch(vec![given.clone()])).await.unwrap()[0].file_id;
+    let id = store.projection.commit(&[given.clone()]).await.unwrap()[0].file_id;
     given.cursor.generation = 2;
     given.pages.truncate(1);
-    store.projection.commit(&batch(vec![given])).await.unwrap();
+    store.projection.commit(&[given]).await.unwrap();
     assert!(store.pages.heads(id, 1).await.unwrap().is_empty());
     assert_eq!(store.pages.heads(id, 2).await.unwrap().len(), 1);
 }
@@ -66,12 +66,11 @@ async fn a_new_generation_drops_the_pages_of_the_old_one() {
 async fn a_moved_file_keeps_its_number_and_pages() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
-    let first =
-        store.projection.commit(&batch(vec![file("/a.jsonl", "t1", 50, 10)])).await.unwrap();
+    let first = store.projection.commit(&[file("/a.jsonl", "t1", 50, 10)]).await.unwrap();
     let mut moved = file("/archive/a.jsonl", "t1", 50, 10);
     moved.moved_from = Some("/a.jsonl".into());
     moved.pages.clear();
-    let second = store.projection.commit(&batch(vec![moved])).await.unwrap();
+    let second = store.projection.commit(&[moved]).await.unwrap();
     assert_eq!(first[0].file_id, second[0].file_id);
     assert_eq!(store.pages.heads(first[0].file_id, 1).await.unwrap().len(), 1);
     assert_eq!(store.files.after(longhaul_store::FileId(0)).await.unwrap().len(), 1);
@@ -82,7 +81,7 @@ async fn threads_follow_their_files() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let both = vec![file("/a.jsonl", "t1", 50, 10), file("/b.jsonl", "t1", 60, 2)];
-    let committed = store.projection.commit(&batch(both)).await.unwrap();
+    let committed = store.projection.commit(&both).await.unwrap();
     assert!(!committed[0].is_current && committed[1].is_current);
     store.projection.mark_gone(&["/b.jsonl".into()], Some(99)).await.unwrap();
     assert_eq!(store.threads.get("t1").await.unwrap().unwrap().file.path, "/a.jsonl");
@@ -91,7 +90,7 @@ async fn threads_follow_their_files() {
     assert_eq!(store.threads.files("t1").await.unwrap().len(), 2);
     // Both files are rewritten and now belong to another thread.
     let both = vec![file("/a.jsonl", "t2", 50, 10), file("/b.jsonl", "t2", 60, 2)];
-    store.projection.commit(&batch(both)).await.unwrap();
+    store.projection.commit(&both).await.unwrap();
     assert!(store.threads.get("t1").await.unwrap().is_none());
     assert!(store.threads.get("t2").await.unwrap().is_some());
 }
@@ -120,7 +119,7 @@ async fn observations_keep_the_newest_touch_and_are_bounded() {
     for (given, expected) in cases {
         let mut commit = file("/a.jsonl", "t1", 50, 1);
         commit.observations = vec![given];
-        store.projection.commit(&batch(vec![commit])).await.unwrap();
+        store.projection.commit(&[commit]).await.unwrap();
         let stored = store.threads.observations("t1").await.unwrap();
         assert_eq!(stored[0].hash, Some(ContentHash::of(expected.as_bytes())), "{expected}");
     }
@@ -128,7 +127,7 @@ async fn observations_keep_the_newest_touch_and_are_bounded() {
     let count = u64::from(OBSERVATIONS_PER_THREAD_MAX) + 100;
     many.observations =
         (0..count).map(|n| Observation { path: format!("{n:05}"), ..seen(n, "", false) }).collect();
-    store.projection.commit(&batch(vec![many])).await.unwrap();
+    store.projection.commit(&[many]).await.unwrap();
     let stored = store.threads.observations("t1").await.unwrap();
     assert_eq!(stored.len(), OBSERVATIONS_PER_THREAD_MAX as usize);
     assert_eq!(stored.last().unwrap().seq, count - 1);

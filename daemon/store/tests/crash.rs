@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::sample::{Temp, batch, file};
+use crate::sample::{Temp, file};
 
 const CHILD: &str = "LONGHAUL_STORE_CRASH_CHILD";
 
@@ -17,7 +17,7 @@ async fn crash_child() {
     let (store, _) = longhaul_store::Store::open(path.as_ref(), 1).await.unwrap();
     for items in (64..1_000_000).step_by(64) {
         let files = vec![file("/a", "t1", 1, items), file("/b", "t2", 1, items)];
-        store.projection.commit(&batch(files)).await.unwrap();
+        store.projection.commit(&files).await.unwrap();
         println!("committed {items}");
     }
 }

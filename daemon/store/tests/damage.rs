@@ -8,13 +8,13 @@ use longhaul_store::{RetryClass, SCHEMA_VERSION, Store, StoreError};
 use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use crate::sample::{Temp, batch, file, thread_count};
+use crate::sample::{Temp, file, thread_count};
 
 async fn filled(temp: &Temp) {
     let (store, _) = temp.open().await;
     for n in 0..40 {
         let given = file(&format!("/{n}"), &format!("t{n}"), n, 300);
-        store.projection.commit(&batch(vec![given])).await.unwrap();
+        store.projection.commit(&[given]).await.unwrap();
     }
     store.database.close().await;
 }
@@ -33,7 +33,7 @@ async fn assert_rebuilt(temp: &Temp, what: &str) {
     assert_eq!(fs::read(moved).unwrap(), damaged, "{what}: the old file was changed");
     assert!(opened.created, "{what}");
     assert!(store.files.after(longhaul_store::FileId(0)).await.unwrap().is_empty(), "{what}");
-    store.projection.commit(&batch(vec![file("/new", "t", 1, 1)])).await.unwrap();
+    store.projection.commit(&[file("/new", "t", 1, 1)]).await.unwrap();
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn damage_found_while_running_is_recovered() {
     let moved: Vec<_> = [first.unwrap(), second.unwrap()].into_iter().flatten().collect();
     assert_eq!(moved.len(), 1, "one recovery serves both");
     assert!(store.files.after(longhaul_store::FileId(0)).await.unwrap().is_empty());
-    store.projection.commit(&batch(vec![file("/new", "t", 1, 1)])).await.unwrap();
+    store.projection.commit(&[file("/new", "t", 1, 1)]).await.unwrap();
     assert_eq!(
         clone.files.after(longhaul_store::FileId(0)).await.unwrap().len(),
         1,
@@ -138,7 +138,7 @@ async fn two_daemons_on_one_file_do_not_lose_a_write() {
     let write = |store: Store, base: i64| async move {
         for n in base..base + 50 {
             let given = file(&format!("/{n}"), &format!("t{n}"), n, 3);
-            store.projection.commit(&batch(vec![given])).await.unwrap();
+            store.projection.commit(&[given]).await.unwrap();
         }
     };
     tokio::join!(write(one.clone(), 0), write(two.clone(), 100));

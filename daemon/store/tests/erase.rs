@@ -3,7 +3,7 @@
 use longhaul_core::job::{self, JobKey, JobRequest, Kind, Moment};
 use longhaul_store::{CompactionRow, DecisionRow, Store, StoreError, UpdateRow};
 
-use crate::sample::{Temp, batch, file};
+use crate::sample::{Temp, file};
 
 fn compaction(id: &str, thread_id: &str) -> CompactionRow {
     CompactionRow {
@@ -123,7 +123,7 @@ async fn a_thread_that_is_stored_again_is_written_to_again() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     store.eraser.erase("t").await.unwrap();
-    store.projection.commit(&batch(vec![file("/w/t.jsonl", "t", 1, 3)])).await.unwrap();
+    store.projection.commit(&[file("/w/t.jsonl", "t", 1, 3)]).await.unwrap();
     for (table, stored) in store_everywhere(&store, "t").await {
         assert!(stored, "{table}");
     }

@@ -3,15 +3,16 @@
 use longhaul_core::job::Moment;
 use longhaul_store::{CompactionRow, RetentionRules, ThreadFilter, UpdateRow};
 
-use crate::sample::{Temp, batch, file, thread_count};
+use crate::sample::{Temp, file, thread_count};
 
 #[tokio::test]
 async fn threads_are_listed_newest_first_in_complete_pages() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     // Ties on purpose: several threads share each millisecond.
-    let files = (0..25).map(|n| file(&format!("/{n}"), &format!("t{n:02}"), n / 4, 1)).collect();
-    store.projection.commit(&batch(files)).await.unwrap();
+    let files =
+        (0..25).map(|n| file(&format!("/{n}"), &format!("t{n:02}"), n / 4, 1)).collect::<Vec<_>>();
+    store.projection.commit(&files).await.unwrap();
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let (threads, next) =
@@ -41,7 +42,7 @@ async fn compacted_threads_are_listed_newest_first_and_follow_their_files() {
         file.head.compactions = [3, 1, 0, 2, 0, 1][usize::try_from(n).unwrap()];
         file
     });
-    store.projection.commit(&batch(files.collect())).await.unwrap();
+    store.projection.commit(&files.collect::<Vec<_>>()).await.unwrap();
     let compacted = async |limit| store.threads.compacted(limit).await.unwrap();
     let found = |ids: &[(&str, u64)]| -> Vec<(String, u64)> {
         ids.iter().map(|(id, count)| ((*id).to_owned(), *count)).collect()
@@ -51,7 +52,7 @@ async fn compacted_threads_are_listed_newest_first_and_follow_their_files() {
     // A rollback of t5's compaction, and another one of t1.
     let (mut of_t5, mut of_t1) = (file("/5", "t5", 6, 2), file("/1", "t1", 7, 2));
     (of_t5.head.compactions, of_t1.head.compactions) = (0, 2);
-    store.projection.commit(&batch(vec![of_t5, of_t1])).await.unwrap();
+    store.projection.commit(&[of_t5, of_t1]).await.unwrap();
     assert_eq!(compacted(9).await, found(&[("t1", 2), ("t3", 2), ("t0", 3)]));
 }
 

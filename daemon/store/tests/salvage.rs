@@ -12,7 +12,7 @@ use longhaul_store::{
     UsageRow,
 };
 
-use crate::sample::{Temp, batch, file, file_count};
+use crate::sample::{Temp, file, file_count};
 
 const PAGE: usize = 4_096;
 
@@ -48,7 +48,7 @@ async fn filled(temp: &Temp) {
         store.compactions.insert(&row, &result, None).await.unwrap();
         if n % 10 == 0 {
             let given = file(&format!("/{n}"), &format!("t{n}"), i64::from(n), 200);
-            store.projection.commit(&batch(vec![given])).await.unwrap();
+            store.projection.commit(&[given]).await.unwrap();
         }
     }
     store.database.close().await;

@@ -4,7 +4,7 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_store::{
-    BaseState, Batch, Cursor, FileCommit, FileId, FileStat, ItemPage, OpenReport, Store,
+    BaseState, Cursor, FileCommit, FileId, FileStat, ItemPage, OpenReport, Store,
 };
 
 pub struct Temp {
@@ -70,8 +70,4 @@ pub fn file(path: &str, thread: &str, updated_at_ms: i64, items: u64) -> FileCom
         pages: rows.chunks(64).filter_map(ItemPage::of).collect(),
         observations: Vec::new(),
     }
-}
-
-pub fn batch(files: Vec<FileCommit>) -> Batch {
-    Batch { files }
 }

@@ -7,7 +7,7 @@ use longhaul_core::job::Moment;
 use longhaul_core::memory::Origin;
 use longhaul_store::{NoteOutcome, NoteRow, SalvageReport, Store, StoreError, UpdateRow};
 
-use crate::sample::{Temp, batch, file};
+use crate::sample::{Temp, file};
 
 async fn filled(temp: &Temp) {
     let (store, _) = temp.open().await;
@@ -27,7 +27,7 @@ async fn filled(temp: &Temp) {
         };
         assert_eq!(store.notes.add(&note).await.unwrap(), NoteOutcome::Stored);
         let given = file(&format!("/{n}"), &format!("t{n}"), n.into(), 70);
-        store.projection.commit(&batch(vec![given])).await.unwrap();
+        store.projection.commit(&[given]).await.unwrap();
     }
     store.database.close().await;
 }
@@ -238,7 +238,7 @@ async fn a_kill_leaves_no_outdated_seal() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
-    store.projection.commit(&batch(vec![file("/new", "new", 1, 3)])).await.unwrap();
+    store.projection.commit(&[file("/new", "new", 1, 3)]).await.unwrap();
     store.notes.scrub().await.unwrap();
     assert!(!temp.path().with_extension("db.seal").exists());
     let copy = Temp::new();
@@ -255,7 +255,7 @@ async fn an_older_copy_restored_by_a_person_is_accepted() {
     let older = fs::read(temp.path()).unwrap();
     let (store, _) = temp.open().await;
     let expected = answers(&store).await;
-    store.projection.commit(&batch(vec![file("/new", "new", 1, 300)])).await.unwrap();
+    store.projection.commit(&[file("/new", "new", 1, 300)]).await.unwrap();
     store.database.close().await;
     fs::write(temp.path(), older).unwrap();
     let (store, opened) = temp.open().await;

@@ -10,10 +10,10 @@ use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Place};
 use longhaul_core::item::ItemRow;
-use longhaul_core::rollout::source::Layout;
+use longhaul_core::rollout::source::{Layout, TranscriptPlace};
 use longhaul_core::thread::Source;
 use longhaul_core::tokens;
-use longhaul_daemon::transcript::{Content, Line, Rest, each_piece};
+use longhaul_daemon::transcript::{self, Content, Line, Lines};
 
 use crate::input::{Dice, Drip};
 
@@ -68,11 +68,32 @@ pub(crate) fn check(source: Source, input: &[u8]) {
     readers::check(source, &pieces, &mut dice);
 }
 
-fn split(at: (Layout, &str), bytes: &[u8], step: usize, bytes_max: usize) -> (Vec<Piece>, Rest) {
-    let mut pieces = Vec::new();
-    let mut see = |line: &Line<'_>| pieces.push(Piece::of(line));
-    let rest = each_piece(at, Drip { bytes, step }, bytes_max, &mut see).unwrap();
-    (pieces, rest)
+/// The lines of a transcript that is read in steps, and the offset and length of what follows them. A layout that is
+/// converted to lines is read as a whole first.
+fn split(
+    (layout, path): (Layout, &str),
+    bytes: &[u8],
+    step: usize,
+    bytes_max: usize,
+) -> (Vec<Piece>, (u64, usize)) {
+    let assembled = match layout {
+        Layout::Lines | Layout::Records(_) => None,
+        Layout::Assembled(assembly) => {
+            let place = TranscriptPlace { path, marker: None };
+            Some((assembly.lines)(bytes, place).unwrap_or_default())
+        }
+    };
+    let bytes = assembled.as_deref().unwrap_or(bytes);
+    let (mut lines, mut pieces) = (Lines::new(Drip { bytes, step }, 0, bytes_max), Vec::new());
+    loop {
+        match lines.next().unwrap() {
+            transcript::Piece::Line(line) => pieces.push(Piece::of(&line)),
+            transcript::Piece::End { offset, rest } => {
+                pieces.extend(Line::of_rest(offset, rest).iter().map(Piece::of));
+                return (pieces, (offset, rest.len()));
+            }
+        }
+    }
 }
 
 /// Folds the pieces; before those whose numbers are in `cuts` it is saved and taken up.

@@ -20,7 +20,6 @@ const FOLDER: &str = "forgotten";
 /// After the name of a thread of which bytes may be left.
 const UNFINISHED: &str = ".unfinished";
 
-/// The forgotten threads.
 #[derive(Debug, Default)]
 pub struct ForgottenThreads {
     names: HashSet<String>,

@@ -15,31 +15,13 @@ use longhaul_core::thread::Source;
 use serde::Deserialize;
 
 use super::tables::entry;
-use super::{ConfigError, Entry, Layers, Setting, or_default};
+use super::{ConfigError, Entry, Layers, Origin, Setting};
 use crate::args::{NAMES, SourceHomes};
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SourceTable {
     pub home: Option<PathBuf>,
-    /// Whether to read its transcripts.
-    pub enabled: Option<bool>,
-    /// Window of its models, in tokens.
-    pub context_window: Option<u64>,
-    /// The same by prefix of a model's name.
-    pub context_windows: Option<BTreeMap<String, u64>>,
-    /// How long its provider keeps its cache.
-    pub cache_lifetime_s: Option<u64>,
-    /// Price of a million uncached input tokens, by prefix of a model's name.
-    pub input_prices: Option<BTreeMap<String, f64>>,
-}
-
-/// An agent whose transcripts may be read.
-#[derive(Debug, Clone)]
-pub struct SourceSettings {
-    pub source: Source,
-    /// The agent's folder; it may not exist.
-    pub home: Setting<PathBuf>,
     /// Whether to read its transcripts.
     pub enabled: Setting<bool>,
     /// Window of its models, in tokens; 0: from its transcript or the model's name.
@@ -52,16 +34,42 @@ pub struct SourceSettings {
     pub input_prices: Setting<BTreeMap<String, f64>>,
 }
 
+impl Default for SourceTable {
+    fn default() -> Self {
+        Self {
+            home: None,
+            enabled: unset(true),
+            context_window: unset(0),
+            context_windows: unset(BTreeMap::new()),
+            cache_lifetime_s: unset(0),
+            input_prices: unset(BTreeMap::new()),
+        }
+    }
+}
+
+fn unset<T>(value: T) -> Setting<T> {
+    Setting { value, origin: Origin::Default }
+}
+
+/// An agent whose transcripts may be read.
+#[derive(Debug, Clone)]
+pub struct SourceSettings {
+    pub source: Source,
+    /// The agent's folder; it may not exist.
+    pub home: Setting<PathBuf>,
+    pub table: SourceTable,
+}
+
 impl SourceSettings {
     /// The configured window of `model`, in tokens: by the longest matching prefix of its name.
     pub(super) fn window_of(&self, model: Option<&str>) -> Option<u64> {
-        let named = of_model(&self.context_windows, model);
-        named.or(Some(*self.context_window)).filter(|tokens| *tokens > 0)
+        let named = of_model(&self.table.context_windows, model);
+        named.or(Some(*self.table.context_window)).filter(|tokens| *tokens > 0)
     }
 
     /// The configured price of a million uncached input tokens of `model`.
     pub(super) fn input_price_of(&self, model: Option<&str>) -> Option<f64> {
-        of_model(&self.input_prices, model)
+        of_model(&self.table.input_prices, model)
     }
 }
 
@@ -96,24 +104,15 @@ pub(super) fn settings(
         let key = format!("sources.{}", own.name());
         return Err(ConfigError::Invalid { key, reason: "has no settings".to_owned() });
     }
-    let none = SourceTable::default();
     let settings = NAMES.iter().map(|names| {
-        let table = tables.get(&names.source).unwrap_or(&none);
+        let table = tables.get(&names.source).cloned().unwrap_or_default();
         let home = layers.path(
             (names.flag.as_str(), flags.0.get(&names.source).map(PathBuf::as_path)),
             names.home.variable,
             table.home.as_deref(),
             layers.around.base.home.join(names.home.folder),
         );
-        SourceSettings {
-            source: names.source,
-            home,
-            enabled: or_default(table.enabled, true),
-            context_window: or_default(table.context_window, 0),
-            context_windows: or_default(table.context_windows.clone(), BTreeMap::new()),
-            cache_lifetime_s: or_default(table.cache_lifetime_s, 0),
-            input_prices: or_default(table.input_prices.clone(), BTreeMap::new()),
-        }
+        SourceSettings { source: names.source, home, table }
     });
     Ok(settings.collect())
 }
@@ -121,16 +120,16 @@ pub(super) fn settings(
 /// Every key with its value and origin.
 pub(super) fn entries(settings: &[SourceSettings]) -> impl Iterator<Item = Entry> {
     settings.iter().flat_map(|settings| {
-        let SourceSettings { source, home, enabled, context_window, .. } = settings;
-        let (windows, prices) = (&settings.context_windows, &settings.input_prices);
-        let table = format!("sources.{}", source.name());
+        let SourceSettings { source, home, table } = settings;
+        let (windows, prices) = (&table.context_windows, &table.input_prices);
+        let name = format!("sources.{}", source.name());
         [
-            (format!("{table}.home"), home.display().to_string(), home.origin.clone()),
-            entry(&format!("{table}.enabled"), enabled),
-            entry(&format!("{table}.context_window"), context_window),
-            (format!("{table}.context_windows"), by_model(windows), windows.origin.clone()),
-            entry(&format!("{table}.cache_lifetime_s"), &settings.cache_lifetime_s),
-            (format!("{table}.input_prices"), by_model(prices), prices.origin.clone()),
+            (format!("{name}.home"), home.display().to_string(), home.origin.clone()),
+            entry(&format!("{name}.enabled"), &table.enabled),
+            entry(&format!("{name}.context_window"), &table.context_window),
+            (format!("{name}.context_windows"), by_model(windows), windows.origin.clone()),
+            entry(&format!("{name}.cache_lifetime_s"), &table.cache_lifetime_s),
+            (format!("{name}.input_prices"), by_model(prices), prices.origin.clone()),
         ]
     })
 }
@@ -155,12 +154,12 @@ mod tests {
         let windows = windows.map(|(name, tokens)| (name.to_owned(), tokens)).into();
         let settings = SourceSettings {
             source: Source::Claude,
-            home: or_default(None, PathBuf::new()),
-            enabled: or_default(None, true),
-            context_window: or_default(Some(300_000), 0),
-            context_windows: or_default(Some(windows), BTreeMap::new()),
-            cache_lifetime_s: or_default(None, 0),
-            input_prices: or_default(None, BTreeMap::new()),
+            home: unset(PathBuf::new()),
+            table: SourceTable {
+                context_window: unset(300_000),
+                context_windows: unset(windows),
+                ..SourceTable::default()
+            },
         };
         for (model, tokens) in [
             (Some("claude-opus-5-20260101"), Some(1_000_000)),

@@ -71,7 +71,7 @@ fn every_agent_has_the_same_settings() {
             let config = load(&args, env, Some(&file)).unwrap();
             let of = config.sources.into_iter().find(|settings| settings.source == source);
             let of = of.unwrap();
-            (of.home.value.display().to_string(), of.home.origin, *of.enabled)
+            (of.home.value.display().to_string(), of.home.origin, *of.table.enabled)
         };
         assert_eq!(loaded(&[], &[]), ("/file".to_owned(), Origin::File, false));
         let env = [(home.variable, "/env")];

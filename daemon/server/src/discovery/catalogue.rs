@@ -31,6 +31,12 @@ pub(crate) struct Entry {
     listing: u64,
 }
 
+impl Entry {
+    fn new(source: Source, archived: bool) -> Self {
+        Self { source, archived, listed: None, known: None, failed: None, listing: 0 }
+    }
+}
+
 /// With fifty thousand files the table has room for twice as many, so the entry must stay small.
 const _: () = assert!(size_of::<(Arc<str>, Entry)>() <= 96);
 
@@ -247,15 +253,8 @@ impl Catalogue {
                 entries.held.gone.counts.add(KnownFile::of_row(row).counts);
                 continue;
             }
-            let entry = Entry {
-                source: row.source,
-                archived: row.archived,
-                listed: None,
-                known: Some(Box::new(KnownFile::of_row(row))),
-                failed: None,
-                listing: 0,
-            };
-            entries.put(&row.path, entry);
+            let known = Some(Box::new(KnownFile::of_row(row)));
+            entries.put(&row.path, Entry { known, ..Entry::new(row.source, row.archived) });
         }
     }
 
@@ -311,15 +310,9 @@ impl Catalogue {
             entries.held.gone.files = entries.held.gone.files.saturating_sub(1);
             entries.held.gone.counts.take_away(known.counts);
             let before = entries.take(&row.path);
-            let entry = Entry {
-                source: row.source,
-                archived: before.as_ref().map_or(row.archived, |entry| entry.archived),
-                listed: before.as_ref().and_then(|entry| entry.listed),
-                listing: before.as_ref().map_or(0, |entry| entry.listing),
-                known: Some(Box::new(known)),
-                failed: before.and_then(|entry| entry.failed),
-            };
-            entries.put(&row.path, entry);
+            let before = before.unwrap_or_else(|| Entry::new(row.source, row.archived));
+            let known = Some(Box::new(known));
+            entries.put(&row.path, Entry { source: row.source, known, ..before });
         }
     }
 
@@ -350,15 +343,8 @@ impl Catalogue {
             entry.archived = file.archived;
             return;
         }
-        let entry = Entry {
-            source: file.source,
-            archived: file.archived,
-            listed: Some(file.stat),
-            known: None,
-            failed: None,
-            listing,
-        };
-        entries.put(&file.path, entry);
+        let entry = Entry::new(file.source, file.archived);
+        entries.put(&file.path, Entry { listed: Some(file.stat), listing, ..entry });
     }
 
     /// Applies a commit; returns whether its lines are new. Two passes that begin at the same place may read the
@@ -386,15 +372,9 @@ impl Catalogue {
             is_readable: true,
             counts: Counts::of(&commit.head),
         };
-        let entry = Entry {
-            source: commit.source,
-            archived: commit.archived,
-            listed,
-            known: Some(Box::new(known)),
-            failed: None,
-            listing,
-        };
-        entries.put(&commit.path, entry);
+        let entry = Entry::new(commit.source, commit.archived);
+        let known = Some(Box::new(known));
+        entries.put(&commit.path, Entry { listed, known, listing, ..entry });
         is_new
     }
 

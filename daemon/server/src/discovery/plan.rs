@@ -23,6 +23,13 @@ pub(crate) struct Job {
     pub(crate) archived_text: Option<u64>,
 }
 
+impl Job {
+    /// Reads what is new in a file.
+    pub(crate) fn of(path: String, source: Source, archived: bool) -> Self {
+        Self { path, source, archived, restart: false, moved_from: None, archived_text: None }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     /// Files to read, newest first: the thread in use now is ready at once.
@@ -65,15 +72,9 @@ pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
         moved.extend(moved_from);
         let read = entry.known.as_ref().map_or(0, |known| known.cursor.offset);
         plan.bytes += stat.size.saturating_sub(read);
-        let job = Job {
-            path: path.to_string(),
-            source: entry.source,
-            archived: entry.archived,
-            restart: false,
-            moved_from: moved_from.map(str::to_owned),
-            archived_text: None,
-        };
-        jobs.push((stat.mtime_ns, job));
+        let job = Job::of(path.to_string(), entry.source, entry.archived);
+        let moved_from = moved_from.map(str::to_owned);
+        jobs.push((stat.mtime_ns, Job { moved_from, ..job }));
     }
     let gone = missing.iter().filter(|(path, _)| !moved.contains(&***path));
     plan.gone = gone.map(|(path, _)| path.to_string()).collect();

@@ -48,6 +48,10 @@ impl Root {
         fs::canonicalize(&self.path).ok()
     }
 
+    fn file(&self, path: &str, stat: FileStat) -> ListedFile {
+        ListedFile { path: path.to_owned(), source: self.source, archived: self.archived, stat }
+    }
+
     /// The folders that change when a transcript of this root does. Message parts, in a folder per message, are
     /// not watched: the message is written after them.
     pub(super) fn watched(&self, top: &Path) -> Vec<(PathBuf, RecursiveMode)> {
@@ -167,7 +171,7 @@ fn walk(root: &Root, top: &Path, listing: &mut Listing) {
                     folders.push((entry.path(), depth + 1));
                 }
                 Ok(kind) if !kind.is_dir() && is_transcript(root.source, &entry.path()) => {
-                    add(root, top, &entry.path(), listing);
+                    listing.files.extend(stat(root, top, &entry.path()).and_then(Result::ok));
                 }
                 _ => {}
             }
@@ -175,7 +179,6 @@ fn walk(root: &Root, top: &Path, listing: &mut Listing) {
     }
 }
 
-/// Lists the sessions of a database.
 fn add_sessions(
     root: &Root,
     top: &Path,
@@ -186,9 +189,8 @@ fn add_sessions(
         Ok(sessions) => {
             let room = FILES_MAX.saturating_sub(listing.files.len());
             listing.is_cut |= sessions.len() > room;
-            for file in sessions.into_iter().take(room).filter_map(|state| row(root, top, state)) {
-                listing.files.push(file);
-            }
+            let files = sessions.into_iter().take(room);
+            listing.files.extend(files.filter_map(|state| row(root, top, state)));
         }
         Err(error) => listing.unreadable.push((top.to_owned(), error.to_string())),
     }
@@ -198,18 +200,8 @@ fn add_sessions(
 fn row(root: &Root, top: &Path, session: SessionState) -> Option<ListedFile> {
     let path = top.join(session.id);
     is_transcript(root.source, &path).then_some(())?;
-    let (source, archived) = (root.source, root.archived);
-    Some(ListedFile { path: path.to_str()?.to_owned(), source, archived, stat: session.stat })
+    Some(root.file(path.to_str()?, session.stat))
 }
-
-fn add(root: &Root, top: &Path, path: &Path, listing: &mut Listing) {
-    if let Some(Ok(file)) = stat(root, top, path) {
-        listing.files.push(file);
-    }
-}
-
-/// The path leads out of its root or is not UTF-8.
-struct Skipped;
 
 /// Whether a transcript of lines has none: its text was deleted, as with the file, or is not written yet. A document that is
 /// written again after every turn may be empty for a moment.
@@ -218,18 +210,16 @@ fn is_empty(source: Source, path: &Path, meta: &fs::Metadata) -> bool {
 }
 
 /// Resolves one path below `top`; `None` if it is not a file.
-fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<ListedFile, Skipped>> {
+fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<ListedFile, Outside>> {
     if let Some(Layout::Records(records)) = layout(root.source, path) {
         let stat = records::stat(records.storage, path).ok()??;
-        let path = path.to_str()?.to_owned();
-        let (source, archived) = (root.source, root.archived);
-        return Some(Ok(ListedFile { path, source, archived, stat }));
+        return Some(Ok(root.file(path.to_str()?, stat)));
     }
     let meta = fs::symlink_metadata(path).ok()?;
     let (path, meta) = if meta.is_symlink() {
         let target = fs::canonicalize(path).ok()?;
         if !target.starts_with(top) {
-            return Some(Err(Skipped));
+            return Some(Err(Outside));
         }
         let meta = fs::symlink_metadata(&target).ok()?;
         (target, meta)
@@ -239,21 +229,13 @@ fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<ListedFile, Skipp
     if !meta.is_file() || is_empty(root.source, &path, &meta) {
         return None;
     }
-    let Some(path) = path.to_str() else {
-        return Some(Err(Skipped));
-    };
-    Some(Ok(ListedFile {
-        path: path.to_owned(),
-        source: root.source,
-        archived: root.archived,
-        stat: FileStat::of(&meta),
-    }))
+    Some(path.to_str().map(|path| root.file(path, FileStat::of(&meta))).ok_or(Outside))
 }
 
 /// Inspects one file. `Ok(None)`: it does not exist or is not a transcript.
 ///
 /// # Errors
-/// It is outside every root.
+/// It is outside every root, leads out of its own, or is not UTF-8.
 pub(crate) fn inspect(roots: &[Root], path: &Path) -> Result<Option<ListedFile>, Outside> {
     let resolved = match (path.parent().map(fs::canonicalize), path.file_name()) {
         // The file may be missing: its folder decides where it would be.
@@ -268,11 +250,7 @@ pub(crate) fn inspect(roots: &[Root], path: &Path) -> Result<Option<ListedFile>,
         if !is_transcript(root.source, &resolved) {
             return Ok(None);
         }
-        return match stat(root, &top, &resolved) {
-            Some(Ok(file)) => Ok(Some(file)),
-            Some(Err(Skipped)) => Err(Outside),
-            None => Ok(None),
-        };
+        return stat(root, &top, &resolved).transpose();
     }
     Err(Outside)
 }

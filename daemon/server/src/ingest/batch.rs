@@ -19,7 +19,8 @@ const FILES: usize = 128;
 /// Commits and finished passes that are stored together.
 #[derive(Default)]
 pub(crate) struct Batch {
-    pub(crate) commits: longhaul_store::Batch,
+    /// Each file at most once.
+    pub(crate) commits: Vec<FileCommit>,
     /// One per commit, in the same order.
     pub(crate) effects: Vec<Effect>,
     /// Finished passes; all of their commits are in this batch or an earlier one.
@@ -56,7 +57,6 @@ pub(crate) enum Outcome {
     Gone,
 }
 
-/// The storing task has stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StoreStopped;
 
@@ -81,7 +81,7 @@ impl<'a> Outbox<'a> {
         let waiting = &mut self.waiting;
         waiting.folded_bytes += effect.bytes;
         waiting.saved_bytes += commit.saved_bytes();
-        waiting.commits.files.push(commit);
+        waiting.commits.push(commit);
         waiting.effects.push(effect);
         self.flush_if_full()
     }
@@ -110,7 +110,7 @@ impl<'a> Outbox<'a> {
 impl Batch {
     /// A transaction holds each file at most once.
     fn has_room_for(&self, commit: &FileCommit, bytes: u64, bytes_max: u64) -> bool {
-        let files = &self.commits.files;
+        let files = &self.commits;
         files.is_empty()
             || (self.folded_bytes + bytes <= bytes_max
                 && files.iter().all(|file| file.path != commit.path))

@@ -1,6 +1,6 @@
 //! Stores batches: several small files share a transaction, a large one takes several.
 
-use longhaul_store::{FileOutcome, RetryClass, StoreError};
+use longhaul_store::{FileCommit, FileOutcome, RetryClass, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, sleep};
 
@@ -33,7 +33,7 @@ async fn store(shared: &Shared, batch: Batch) -> Result<(), StoreError> {
     let Batch { commits, effects, .. } = batch;
     let committed = commit(shared, &commits).await?;
     for ((file, done), Effect { bytes, fold, compacted }) in
-        commits.files.iter().zip(&committed).zip(effects)
+        commits.iter().zip(&committed).zip(effects)
     {
         let is_new = shared.catalogue.stored(file, done.file_id);
         shared.progress.add_bytes(bytes);
@@ -55,10 +55,7 @@ async fn store(shared: &Shared, batch: Batch) -> Result<(), StoreError> {
     Ok(())
 }
 
-async fn commit(
-    shared: &Shared,
-    batch: &longhaul_store::Batch,
-) -> Result<Vec<FileOutcome>, StoreError> {
+async fn commit(shared: &Shared, batch: &[FileCommit]) -> Result<Vec<FileOutcome>, StoreError> {
     let mut attempt = 1;
     loop {
         match shared.projection.commit(batch).await {

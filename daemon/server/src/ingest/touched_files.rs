@@ -48,7 +48,6 @@ impl Touches {
         }
     }
 
-    /// The newest touches, newest first.
     fn newest(&mut self) -> Vec<Touch> {
         let mut touches: Vec<Touch> = std::mem::take(&mut self.0).into_values().collect();
         touches.sort_by(|a, b| b.seq.cmp(&a.seq).then_with(|| a.path.cmp(&b.path)));

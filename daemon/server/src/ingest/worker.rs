@@ -43,13 +43,14 @@ const BATCHES: usize = 2;
 /// Requests from the handle to the worker.
 pub(crate) enum Request {
     /// Catch this file up before anything else.
-    File(PathBuf, oneshot::Sender<Result<(), SyncError>>),
-    Scan(oneshot::Sender<Result<(), SyncError>>),
+    File(PathBuf, Reply),
+    Scan(Reply),
     /// Have the transcripts that continue this thread folded again.
-    Disown(String, oneshot::Sender<Result<(), SyncError>>),
+    Disown(String, Reply),
 }
 
-/// State of a path.
+pub(crate) type Reply = oneshot::Sender<Result<(), SyncError>>;
+
 enum PathState {
     Tracked(Job),
     New(String),
@@ -68,7 +69,7 @@ pub(crate) struct Worker {
     hinted: VecDeque<Job>,
     scanned: VecDeque<Job>,
     lost: LostTexts,
-    waiting: Vec<(String, oneshot::Sender<Result<(), SyncError>>)>,
+    waiting: Vec<(String, Reply)>,
     rechecks: Rechecks,
     /// Files read since the last pause.
     read: usize,
@@ -176,10 +177,8 @@ impl Worker {
         tracing::warn!(path, "lines already read have changed: reading the file again");
         let entries = self.shared.catalogue.lock();
         let Some(entry) = entries.get(path.as_str()) else { return };
-        let (source, archived) = (entry.source, entry.archived);
+        let job = Job { restart: true, ..Job::of(path, entry.source, entry.archived) };
         drop(entries);
-        let (moved_from, archived_text) = (None, None);
-        let job = Job { path, source, archived, restart: true, moved_from, archived_text };
         self.hinted.push_back(job);
     }
 
@@ -281,14 +280,7 @@ impl Worker {
             return PathState::New(file.path);
         }
         self.shared.catalogue.list_one(&file);
-        PathState::Tracked(Job {
-            path: file.path,
-            source: file.source,
-            archived: file.archived,
-            restart: false,
-            moved_from: None,
-            archived_text: None,
-        })
+        PathState::Tracked(Job::of(file.path, file.source, file.archived))
     }
 
     /// Takes the job that a listing queued for a file, to run it first; `None` if there is none.

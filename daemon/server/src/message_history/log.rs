@@ -17,7 +17,6 @@ const MODE: u32 = 0o600;
 /// The line of an erased prompt.
 const ERASED: &[u8] = b"{}\n";
 
-/// The entry of a stored prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptEntry {
     pub log_id: String,
@@ -63,7 +62,7 @@ pub(super) fn append(
     let last = lines.last().and_then(|line| Message::parse(line));
     if is_again && last.is_some_and(|last| is_same(&last, message)) {
         file.sync_data()?;
-        sync_folder(path)?;
+        folder::sync_folder_of(path)?;
         let offset = header.base + lines.len() as u64 - 1;
         return Ok(PromptEntry { log_id: header.log_id.clone(), offset, trimmed: 0 });
     }
@@ -132,10 +131,6 @@ fn append_line(file: &mut File, content: &Content, line: &str) -> io::Result<()>
 
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     folder::replace(path, &unfinished(path), |file| file.write_all(text))
-}
-
-fn sync_folder(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 impl Content {

@@ -23,33 +23,25 @@ pub(super) async fn attempt(argv: &[String], body: &[u8]) -> Result<Answer, Faul
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| Fault::new(FaultKind::NotFound, &format!("{program}: {error}")))?;
-    let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(input), Some(output), Some(errors)) = pipes else {
+        return Err(Fault::new(FaultKind::StreamCut, "the program has no pipes"));
+    };
+    // Each of these closes its pipe when it ends.
     let write = async {
-        if let Some(mut input) = input {
-            // A program may answer without reading all of its input.
-            let _closed_early = input.write_all(body).await;
-            let _closed_early = input.shutdown().await;
-        }
+        let mut pipe = input;
+        // A program may answer without reading all of its input.
+        let _closed_early = pipe.write_all(body).await;
+        let _closed_early = pipe.shutdown().await;
     };
     let mut words = Vec::new();
-    let read = async {
-        match output {
-            Some(output) => {
-                output.take(ANSWER_BYTES_MAX as u64 + 1).read_to_end(&mut words).await.map(drop)
-            }
-            None => Ok(()),
-        }
-    };
+    let read = async { output.take(ANSWER_BYTES_MAX as u64 + 1).read_to_end(&mut words).await };
     let mut stderr = Vec::new();
     let read_errors = async {
-        match errors {
-            Some(mut pipe) => {
-                (&mut pipe).take(ERROR_BYTES_MAX).read_to_end(&mut stderr).await?;
-                // A closed pipe would kill a program that writes more.
-                tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await.map(drop)
-            }
-            None => Ok(()),
-        }
+        let mut pipe = errors;
+        (&mut pipe).take(ERROR_BYTES_MAX).read_to_end(&mut stderr).await?;
+        // A closed pipe would kill a program that writes more.
+        tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await
     };
     let ((), read, _) = tokio::join!(write, read, read_errors);
     read.map_err(|error| Fault::new(FaultKind::StreamCut, &error.to_string()))?;

@@ -11,7 +11,6 @@ use super::provider::Provider;
 
 const ERROR_BYTES_MAX: usize = 64 * 1_024;
 
-/// Version of the Messages API.
 const MESSAGES_VERSION: &str = "2023-06-01";
 
 /// A client without redirects, since a key must not follow one to another host, and with few idle connections, since
@@ -119,7 +118,6 @@ fn authorized(
     Ok(request)
 }
 
-/// Reads a body of at most `bytes_max` bytes.
 pub(super) async fn read(
     response: &mut Response,
     provider: &Provider,

@@ -23,7 +23,6 @@ pub struct Provider {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// An HTTP API.
     Http(WireApi),
     /// A program with its arguments: it gets the request (Responses format) on its standard input, and prints the text of
     /// the answer on its standard output, with status 0.

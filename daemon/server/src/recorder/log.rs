@@ -99,7 +99,6 @@ impl Log {
         Ok(self.current()?.seq())
     }
 
-    /// Seq of the line with a client id.
     pub(super) fn seq_of(&mut self, client_item_id: &str) -> Result<Option<u64>, RecorderError> {
         let known = self.current()?;
         Ok(known.ids.get(&xxh3_64(client_item_id.as_bytes())).map(|line| line.seq))

@@ -39,7 +39,6 @@ struct OpenLog {
 }
 
 impl OpenLogs {
-    /// The log of a thread, if it is open.
     pub(super) fn get(&self, thread_id: &str) -> Option<Arc<Turns<Log>>> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         logs.uses += 1;

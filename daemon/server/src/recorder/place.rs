@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::rollout::compose::{self, Opening};
 
+use crate::folder;
 use crate::new_file::{self, NEW};
 
 /// Levels of folders above a transcript: year, month, day.
@@ -58,11 +59,8 @@ fn find_below(
 
 /// Deletes a transcript, durably.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    path.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
+    folder::remove(path)?;
+    folder::sync_folder_of(path)
 }
 
 /// Creates a transcript; the caller does this for one thread at a time.

@@ -3,7 +3,6 @@
 //! `gt` itself is not run, because it contacts its servers. Its data is a small JSON file in git's folder, and a note for
 //! each branch under `refs/branch-metadata/`.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use longhaul_core::policy::repository::Stack;
@@ -11,7 +10,6 @@ use longhaul_core::policy::repository::Stack;
 use super::git::Git;
 use crate::no_follow;
 
-/// Maximum bytes of Graphite's file.
 const FILE_BYTES: u64 = 16 * 1_024;
 
 /// Graphite's data in a repository.
@@ -23,7 +21,8 @@ impl GraphiteData {
         let shared = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let shared = String::from_utf8(git.run(folder, &shared, &[]).await?.bytes).ok()?;
         let file = Path::new(shared.trim_end()).join(".graphite_repo_config");
-        tokio::task::spawn_blocking(move || read(&file)).await.ok()?.map(Self)
+        let read = tokio::task::spawn_blocking(move || no_follow::read(&file, FILE_BYTES));
+        Some(Self(read.await.ok()?.ok()?))
     }
 
     /// The position of a branch.
@@ -37,11 +36,4 @@ impl GraphiteData {
         };
         Stack::read(note.as_ref().map(|note| note.bytes.as_slice()), &self.0)
     }
-}
-
-fn read(path: &Path) -> Option<Vec<u8>> {
-    let (file, _) = no_follow::regular(path).ok()?;
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }

@@ -88,7 +88,7 @@ pub(super) fn start(
 /// The folders to read: those of the enabled agents, and the daemon's own.
 fn roots(config: &Config, own: &Path) -> Vec<Root> {
     let mut roots = Vec::new();
-    for agent in config.sources.iter().filter(|agent| *agent.enabled) {
+    for agent in config.sources.iter().filter(|agent| *agent.table.enabled) {
         roots.extend(Root::of(agent.source, &agent.home));
     }
     roots.push(Root { source: Source::Longhaul, path: own.to_owned(), archived: false });

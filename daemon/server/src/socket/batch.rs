@@ -34,19 +34,15 @@ pub(super) fn start(
     };
     let permits = permits(entries.len(), in_flight);
     let concurrency = permits.as_ref().map_or(1, OwnedSemaphorePermit::num_permits);
-    let work: Vec<_> = entries
-        .into_iter()
-        .map(|entry| BatchEntry {
-            dispatcher: dispatcher.clone(),
-            peer: peer.clone(),
-            message: entry.get().into(),
-        })
-        .collect();
+    let messages: Vec<Box<str>> = entries.into_iter().map(|entry| entry.get().into()).collect();
+    let (dispatcher, peer) = (dispatcher.clone(), peer.clone());
     let frame_bytes_max = dispatcher.bounds.frame_bytes_max;
     Outcome::Pending(Box::pin(async move {
         let _permits = permits;
-        let replies = futures_util::stream::iter(work.into_iter().map(BatchEntry::run));
-        let mut answers = Answers::new(frame_bytes_max);
+        let answered = |message| answer(dispatcher.clone(), peer.clone(), message);
+        let replies = futures_util::stream::iter(messages.into_iter().map(answered));
+        let mut answers =
+            Answers { text: String::new(), reservations: Vec::new(), bytes_max: frame_bytes_max };
         let mut replies = replies.buffered(concurrency);
         while let Some((message, answer)) = replies.next().await {
             if let Some(answer) = answer {
@@ -109,25 +105,20 @@ fn permits(entries: usize, in_flight: &Arc<Semaphore>) -> Option<OwnedSemaphoreP
     in_flight.clone().try_acquire_many_owned(wanted).ok()
 }
 
-struct BatchEntry {
+/// Runs one message of the batch.
+fn answer(
     dispatcher: Arc<Dispatcher>,
     peer: Arc<Peer>,
     message: Box<str>,
-}
-
-impl BatchEntry {
-    fn run(self) -> BoxFuture<'static, (Box<str>, Option<Answer>)> {
-        Box::pin(async move {
-            let outcome =
-                self.dispatcher.message(self.message.as_bytes(), &self.peer, Place::Batch);
-            let answer = match outcome {
-                Outcome::Nothing => None,
-                Outcome::Ready(reply) => Some(reply.into()),
-                Outcome::Pending(work) => work.await,
-            };
-            (self.message, answer)
-        })
-    }
+) -> BoxFuture<'static, (Box<str>, Option<Answer>)> {
+    Box::pin(async move {
+        let answer = match dispatcher.message(message.as_bytes(), &peer, Place::Batch) {
+            Outcome::Nothing => None,
+            Outcome::Ready(reply) => Some(reply.into()),
+            Outcome::Pending(work) => work.await,
+        };
+        (message, answer)
+    })
 }
 
 /// The answers so far, as the contents of a JSON array.
@@ -139,10 +130,6 @@ struct Answers {
 }
 
 impl Answers {
-    fn new(bytes_max: usize) -> Self {
-        Self { text: String::new(), reservations: Vec::new(), bytes_max }
-    }
-
     fn add(&mut self, message: &str, Answer { reply, reservations }: Answer) {
         const BRACKETS_AND_COMMA: usize = 3;
         if !self.text.is_empty() {

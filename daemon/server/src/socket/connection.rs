@@ -48,7 +48,6 @@ const LINES_PER_TURN: usize = 64;
 /// Interval between checks for a hangup of a peer that is not read from.
 const HANGUP_LOOK: Duration = Duration::from_millis(500);
 
-/// Messages to a connection that is closed.
 const IDLE: &str = "this connection was idle longest and was closed for a new one";
 const HALF_SENT: &str = "a message was not completed in time";
 const OVERFULL: &str =

@@ -145,7 +145,6 @@ impl HeldBytes {
         Self { bytes_max, ledger: Mutex::default() }
     }
 
-    /// An empty share for a connection.
     pub(super) fn share(self: &Arc<Self>, connection: usize) -> ConnectionBytes {
         let must_close = CancellationToken::new();
         ConnectionBytes {

@@ -26,7 +26,7 @@ pub(crate) const OVERSIZED_HEAD_BYTES: usize = 4 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Splits a stream into lines, without their newline (and the carriage return before it).
-pub(crate) struct Lines<R> {
+pub struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
     /// Start of the unread part of the buffer.
@@ -38,16 +38,9 @@ pub(crate) struct Lines<R> {
     head: Vec<u8>,
 }
 
-/// A line in the buffer: its bytes, and the number of bytes to consume.
-struct Span {
-    start: usize,
-    end: usize,
-    step: usize,
-}
-
 impl<R: Read> Lines<R> {
     /// Reads lines from `reader`, which is at `offset`.
-    pub(crate) fn new(reader: R, offset: u64, line_bytes_max: usize) -> Self {
+    pub fn new(reader: R, offset: u64, line_bytes_max: usize) -> Self {
         let buffer = vec![0; CHUNK_BYTES];
         Self { reader, buffer, start: 0, end: 0, offset, line_bytes_max, head: Vec::new() }
     }
@@ -56,7 +49,7 @@ impl<R: Read> Lines<R> {
     ///
     /// # Errors
     /// The reader fails; lines already returned stay valid.
-    pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
+    pub fn next(&mut self) -> io::Result<Piece<'_>> {
         let mut searched = self.start;
         loop {
             let unsearched = &self.buffer[searched..self.end];
@@ -77,11 +70,9 @@ impl<R: Read> Lines<R> {
 
     /// Takes the line that ends at `newline`.
     fn take(&mut self, newline: usize) -> Line<'_> {
-        let span = Span { start: self.start, end: newline, step: newline + 1 - self.start };
-        let (offset, next) = (self.offset, self.offset + span.step as u64);
-        self.start = newline + 1;
-        self.offset = next;
-        let line = &self.buffer[span.start..span.end];
+        let line = &self.buffer[self.start..newline];
+        let (offset, next) = (self.offset, self.offset + line.len() as u64 + 1);
+        (self.start, self.offset) = (newline + 1, next);
         if line.len() > self.line_bytes_max {
             let head = Content::Head(&line[..line.len().min(OVERSIZED_HEAD_BYTES)]);
             return Line { content: head, ..Line::whole(offset, line, next) };

@@ -15,9 +15,8 @@ use longhaul_core::thread::Source;
 use longhaul_store::{FileRow, FileStat};
 use zstd::stream::read::Decoder;
 
-use super::file::{ASSEMBLED_BYTES_MAX, too_large};
 use super::lines::Lines;
-use super::records;
+use super::records::{self, ASSEMBLED_BYTES_MAX, too_large};
 use crate::archive::{Archive, ArchivedReader, ArchivedText};
 use crate::no_follow;
 
@@ -53,7 +52,6 @@ pub struct Fallback {
 }
 
 impl Fallback {
-    /// What the archive has of a file.
     pub fn of(archive: Arc<Archive>, file: &FileRow) -> Self {
         Self { archive, generation: file.cursor.generation }
     }
@@ -153,12 +151,10 @@ impl Transcript {
         }
     }
 
-    /// The lines from `offset` on.
     pub(crate) fn lines_from(&self, offset: u64, bytes_max: usize) -> io::Result<Lines<Text>> {
         Ok(Lines::new(self.text_from(offset)?, offset, bytes_max))
     }
 
-    /// The text from `offset` to the end.
     pub(crate) fn text_from(&self, offset: u64) -> io::Result<Text> {
         let mut file = match &self.medium {
             Medium::File(file) => Arc::clone(file),

@@ -5,7 +5,7 @@ use longhaul_core::fold::{Fold, Place};
 use longhaul_core::item::ItemRow;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
     Line(Line<'a>),
     /// The text ends here for now.
     End {
@@ -43,7 +43,7 @@ impl<'a> Line<'a> {
 
     /// A rest without a newline that is a whole line: no proper prefix of a JSON object is a JSON object.
     /// `None` if its writer is not done with it.
-    pub(crate) fn of_rest(offset: u64, rest: &'a [u8]) -> Option<Self> {
+    pub fn of_rest(offset: u64, rest: &'a [u8]) -> Option<Self> {
         // The object must end at the last byte: white space may be half of a line ending.
         let is_object = rest.last() == Some(&b'}')
             && rest.trim_ascii_start().first() == Some(&b'{')

@@ -49,45 +49,38 @@ impl LineReader {
     /// Opens a transcript of `source`, plain or compressed; one that is gone or cannot be opened is read from the
     /// archive.
     pub fn open(source: Source, path: &Path, fallback: Option<Fallback>) -> io::Result<Self> {
-        let (mut archived, mut unreadable) = (None, None);
-        let transcript = match (Transcript::open(source, path), &fallback) {
-            (Ok(transcript), _) => Some(transcript),
+        let mut reader = Self::new(source, path.to_owned());
+        match (Transcript::open(source, path), &fallback) {
+            (Ok(transcript), _) => reader.transcript = Some(transcript),
             (Err(error), Some(fallback)) => match Transcript::archived(path, fallback) {
                 Ok(text) => {
-                    archived = Some(text);
-                    unreadable = Some(error).filter(|why| why.kind() != io::ErrorKind::NotFound);
-                    None
+                    reader.archived = Some(text);
+                    reader.unreadable =
+                        Some(error).filter(|why| why.kind() != io::ErrorKind::NotFound);
                 }
                 Err(_) => return Err(error),
             },
             (Err(error), None) => return Err(error),
-        };
-        let (path, text, lines_from_archive) = (path.to_owned(), None, 0);
-        Ok(Self {
-            source,
-            path,
-            transcript,
-            unreadable,
-            text,
-            fallback,
-            archived,
-            lines_from_archive,
-        })
+        }
+        Ok(Self { fallback, ..reader })
     }
 
-    /// Reads an archived text, regardless of its transcript.
-    pub(crate) fn of_archived(source: Source, archived: Transcript) -> Self {
-        let archived = Some(archived);
+    fn new(source: Source, path: PathBuf) -> Self {
         Self {
             source,
-            path: PathBuf::new(),
+            path,
             transcript: None,
             unreadable: None,
             text: None,
             fallback: None,
-            archived,
+            archived: None,
             lines_from_archive: 0,
         }
+    }
+
+    /// Reads an archived text, regardless of its transcript.
+    pub(crate) fn of_archived(source: Source, archived: Transcript) -> Self {
+        Self { archived: Some(archived), ..Self::new(source, PathBuf::new()) }
     }
 
     /// Whether any line came from the archive.

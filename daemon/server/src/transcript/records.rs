@@ -15,7 +15,12 @@ pub(super) use database::ids_of;
 pub(crate) use database::{database_of, sessions_of};
 pub(crate) use folders::{messages_folder, session_of};
 
-use super::file::{ASSEMBLED_BYTES_MAX, too_large};
+/// Maximum bytes of a transcript that is read as a whole, which is held in memory.
+pub(super) const ASSEMBLED_BYTES_MAX: u64 = 256 << 20;
+
+pub(super) fn too_large() -> io::Error {
+    io::Error::new(ErrorKind::FileTooLarge, "over 256 MiB, too large to read as a whole")
+}
 
 /// The state of a session; `None` if it does not exist. Blocking, on a thread of the runtime.
 pub(crate) fn stat(storage: RecordStorage, path: &Path) -> io::Result<Option<FileStat>> {

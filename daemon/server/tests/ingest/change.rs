@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_core::fold::Fold;
 use longhaul_daemon::ingest::WarningKind;
-use longhaul_store::{Batch, FileCommit};
+use longhaul_store::FileCommit;
 
 use super::rig::{Rig, WAIT, append, items, name, session, thread, turn_of};
 
@@ -341,7 +341,7 @@ async fn an_unreadable_saved_fold_is_computed_again() {
         pages: Vec::new(),
         observations: Vec::new(),
     };
-    rig.store.projection.commit(&Batch { files: vec![spoiled] }).await.unwrap();
+    rig.store.projection.commit(&[spoiled]).await.unwrap();
     let fold = rig.ingest.fold(&thread(1)).await.unwrap().unwrap();
     assert_eq!(Some(fold.head()), before.head.as_ref(), "a read does not wait");
     assert!(rig.ingest.progress().folds_broken > 0, "doctor tells of it");

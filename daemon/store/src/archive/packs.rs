@@ -7,15 +7,26 @@ use longhaul_core::archive::pack::{
     PackContents, PackedChunk, PackedPiece, TextState, TranscriptName,
 };
 use sqlx::sqlite::SqliteRow;
-use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
+use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::{NewPack, PackRow, Piece, transcripts};
 use crate::error::StoreError;
 use crate::pool::{Pools, is_cached};
-use crate::row::{get, named, push_list, unsigned};
+use crate::row::{digest_of, get, named, push_list, unsigned};
 
 /// Rows or values per statement, below SQLite's limit of 32,766 values.
 const ROWS_PER_STATEMENT: usize = 500;
+
+/// A query for the pieces of a text.
+macro_rules! select_pieces {
+    ($order:literal) => {
+        concat!(
+            "SELECT p.offset, p.lines_before, c.digest, c.bytes, c.pack, c.offset AS pack_offset \
+             FROM piece p JOIN chunk c USING (chunk) WHERE p.transcript = ?1 ",
+            $order
+        )
+    };
+}
 
 /// Packs, chunks and pieces.
 #[derive(Debug, Clone)]
@@ -24,12 +35,12 @@ pub struct ArchivePackTable(pub(super) Pools);
 impl ArchivePackTable {
     /// All packs, in order. Reads every chunk's row.
     pub async fn all(&self) -> Result<Vec<PackRow>, StoreError> {
-        sqlx::query(
+        let packs = sqlx::query(
             "SELECT p.pack, p.bytes, p.text_bytes, p.checked_ms, p.damaged, \
              coalesce(sum(c.bytes), 0) AS used, count(c.chunk) AS chunks \
              FROM pack p LEFT JOIN chunk c USING (pack) GROUP BY p.pack ORDER BY p.pack",
         )
-        .try_map(|row: SqliteRow| {
+        .try_map(|row| {
             Ok(PackRow {
                 pack: get(&row, "pack")?,
                 bytes: unsigned(&row, "bytes")?,
@@ -39,65 +50,46 @@ impl ArchivePackTable {
                 checked_ms: get(&row, "checked_ms")?,
                 is_damaged: get(&row, "damaged")?,
             })
-        })
-        .fetch_all(self.0.reader())
-        .await
-        .map_err(|error| self.0.classify(error))
+        });
+        self.0.read(async |pool| packs.fetch_all(&pool).await).await
     }
 
     /// The highest number that a pack has had; 0 if there never was one.
     pub async fn last(&self) -> Result<i64, StoreError> {
-        sqlx::query_scalar(
+        let last = sqlx::query_scalar(
             "SELECT coalesce(max(pack), 0) FROM \
              (SELECT pack FROM pack UNION ALL SELECT pack FROM last_pack)",
-        )
-        .fetch_one(self.0.reader())
-        .await
-        .map_err(|error| self.0.classify(error))
+        );
+        self.0.read(async |pool| last.fetch_one(&pool).await).await
     }
 
     /// The contents of a pack that are in use: its chunks in the order of the texts, and all their positions.
     pub async fn contents(&self, pack: i64) -> Result<PackContents, StoreError> {
         let mut builder = PackContentsBuilder::default();
         // Row by row: tens of thousands of rows need much more memory than the result.
-        sqlx::query(
+        let rows = sqlx::query(
             "SELECT t.transcript, t.path, t.generation, t.thread_id, t.source, t.cwd, t.first_seq, t.redacted, \
              t.updated_ms, t.source_bytes, coalesce(f.first_pack, 0) AS first_pack, p.offset AS place, p.lines_before, c.digest, c.bytes, c.offset \
              FROM chunk c JOIN piece p USING (chunk) JOIN transcript t USING (transcript) \
              LEFT JOIN text_start f USING (transcript) WHERE c.pack = ?1 ORDER BY t.transcript, p.offset",
         )
         .bind(pack)
-        .try_map(|row| builder.add(&row))
-        .fetch_all(self.0.reader())
-        .await
-        .map_err(|error| self.0.classify(error))?;
+        .try_map(|row| builder.add(&row));
+        self.0.read(async |pool| rows.fetch_all(&pool).await).await?;
         Ok(builder.contents)
     }
 
     /// In order.
     pub async fn pieces(&self, transcript: i64) -> Result<Vec<Piece>, StoreError> {
-        sqlx::query(
-            "SELECT p.offset, p.lines_before, c.digest, c.bytes, c.pack, c.offset AS pack_offset \
-             FROM piece p JOIN chunk c USING (chunk) WHERE p.transcript = ?1 ORDER BY p.offset",
-        )
-        .bind(transcript)
-        .try_map(|row| piece(&row))
-        .fetch_all(self.0.reader())
-        .await
-        .map_err(|error| self.0.classify(error))
+        let pieces = sqlx::query(select_pieces!("ORDER BY p.offset")).bind(transcript);
+        let pieces = pieces.try_map(|row| piece(&row));
+        self.0.read(async |pool| pieces.fetch_all(&pool).await).await
     }
 
-    /// The last piece of a text.
     pub async fn last_piece(&self, transcript: i64) -> Result<Option<Piece>, StoreError> {
-        sqlx::query(
-            "SELECT p.offset, p.lines_before, c.digest, c.bytes, c.pack, c.offset AS pack_offset \
-             FROM piece p JOIN chunk c USING (chunk) WHERE p.transcript = ?1 ORDER BY p.offset DESC LIMIT 1",
-        )
-        .bind(transcript)
-        .try_map(|row| piece(&row))
-        .fetch_optional(self.0.reader())
-        .await
-        .map_err(|error| self.0.classify(error))
+        let last = sqlx::query(select_pieces!("ORDER BY p.offset DESC LIMIT 1")).bind(transcript);
+        let last = last.try_map(|row| piece(&row));
+        self.0.read(async |pool| last.fetch_optional(&pool).await).await
     }
 
     /// The `digests` whose chunks are in a sound pack.
@@ -111,28 +103,19 @@ impl ArchivePackTable {
                 "SELECT c.digest FROM chunk c JOIN pack p USING (pack) WHERE p.damaged = 0 AND c.digest IN ",
             );
             push_list(&mut query, chunk.iter().map(|digest| digest.0.to_vec()));
-            let rows = query
-                .build()
-                .persistent(false)
-                .try_map(|row: SqliteRow| chunk_digest(&row))
-                .fetch_all(self.0.reader())
-                .await
-                .map_err(|error| self.0.classify(error))?;
-            stored.extend(rows);
+            let rows = query.build().persistent(false).try_map(|row| chunk_digest(&row));
+            stored.extend(self.0.read(async |pool| rows.fetch_all(&pool).await).await?);
         }
         Ok(stored)
     }
 
     /// Removes the chunks that no text uses; returns their packs.
     pub async fn sweep(&self) -> Result<Vec<i64>, StoreError> {
-        let rows: Vec<(i64,)> = sqlx::query_as(
+        let packs = sqlx::query_scalar(
             "DELETE FROM chunk WHERE NOT EXISTS (SELECT 1 FROM piece WHERE piece.chunk = chunk.chunk) \
              RETURNING pack",
-        )
-        .fetch_all(self.0.writer())
-        .await
-        .map_err(|error| self.0.classify(error))?;
-        let mut packs: Vec<i64> = rows.into_iter().map(|row| row.0).collect();
+        );
+        let mut packs: Vec<i64> = self.0.write(async |pool| packs.fetch_all(&pool).await).await?;
         packs.sort_unstable();
         packs.dedup();
         Ok(packs)
@@ -140,54 +123,40 @@ impl ArchivePackTable {
 
     /// Replaces the packs `old` by a new pack with their chunks. On an error nothing has changed.
     pub async fn repack(&self, old: &[i64], new: Option<&NewPack>) -> Result<(), StoreError> {
-        let classify = |error| self.0.classify(error);
         let mut transaction = self.0.begin().await?;
         if let Some(new) = new {
-            insert_pack(&mut transaction, new).await.map_err(classify)?;
+            transaction.run(async |it| insert_pack(it, new).await).await?;
             for chunk in &new.chunks {
-                sqlx::query("UPDATE chunk SET pack = ?2, offset = ?3 WHERE digest = ?1")
-                    .bind(chunk.digest.0.to_vec())
-                    .bind(new.pack)
-                    .bind(chunk.offset.cast_signed())
-                    .execute(&mut *transaction)
-                    .await
-                    .map_err(classify)?;
+                let moved =
+                    sqlx::query("UPDATE chunk SET pack = ?2, offset = ?3 WHERE digest = ?1")
+                        .bind(chunk.digest.0.to_vec())
+                        .bind(new.pack)
+                        .bind(chunk.offset.cast_signed());
+                transaction.execute(moved).await?;
             }
         }
         // The index forgets packs only here.
-        sqlx::query(
+        let last = sqlx::query(
             "INSERT OR REPLACE INTO last_pack (one, pack) SELECT 1, max(pack) FROM pack \
              HAVING max(pack) >= (SELECT coalesce(max(pack), 0) FROM last_pack)",
-        )
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
+        );
+        transaction.execute(last).await?;
         for pack in old {
-            sqlx::query("DELETE FROM pack WHERE pack = ?1")
-                .bind(pack)
-                .execute(&mut *transaction)
-                .await
-                .map_err(classify)?;
+            transaction.execute(sqlx::query("DELETE FROM pack WHERE pack = ?1").bind(pack)).await?;
         }
-        transaction.commit().await.map_err(classify)
+        transaction.commit().await
     }
 
     /// Whether no pack has text that was not redacted.
     pub async fn are_redacted(&self) -> Result<bool, StoreError> {
-        let row: Option<(i64,)> = sqlx::query_as("SELECT one FROM all_redacted")
-            .fetch_optional(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))?;
-        Ok(row.is_some())
+        let mark = sqlx::query("SELECT one FROM all_redacted");
+        Ok(self.0.read(async |pool| mark.fetch_optional(&pool).await).await?.is_some())
     }
 
     /// Records that no pack has text that was not redacted, until such a text is stored.
     pub async fn record_redacted(&self) -> Result<(), StoreError> {
-        sqlx::query("INSERT OR REPLACE INTO all_redacted (one) VALUES (1)")
-            .execute(self.0.writer())
-            .await
-            .map(drop)
-            .map_err(|error| self.0.classify(error))
+        let mark = sqlx::query("INSERT OR REPLACE INTO all_redacted (one) VALUES (1)");
+        self.0.execute(mark).await.map(drop)
     }
 
     /// Records that a pack was verified.
@@ -197,14 +166,8 @@ impl ArchivePackTable {
         at_ms: i64,
         is_sound: bool,
     ) -> Result<(), StoreError> {
-        sqlx::query("UPDATE pack SET checked_ms = ?2, damaged = ?3 WHERE pack = ?1")
-            .bind(pack)
-            .bind(at_ms)
-            .bind(!is_sound)
-            .execute(self.0.writer())
-            .await
-            .map_err(|error| self.0.classify(error))?;
-        Ok(())
+        let check = sqlx::query("UPDATE pack SET checked_ms = ?2, damaged = ?3 WHERE pack = ?1");
+        self.0.execute(check.bind(pack).bind(at_ms).bind(!is_sound)).await.map(drop)
     }
 }
 
@@ -265,12 +228,7 @@ fn piece(row: &SqliteRow) -> Result<Piece, sqlx::Error> {
 }
 
 fn chunk_digest(row: &SqliteRow) -> Result<ChunkDigest, sqlx::Error> {
-    let bytes: Vec<u8> = row.try_get("digest")?;
-    let bytes = <[u8; 32]>::try_from(bytes).map_err(|bytes| sqlx::Error::ColumnDecode {
-        index: "digest".to_owned(),
-        source: format!("a digest of {} bytes", bytes.len()).into(),
-    })?;
-    Ok(ChunkDigest(bytes))
+    Ok(ChunkDigest(digest_of(row, "digest")?))
 }
 
 async fn insert_pack(connection: &mut SqliteConnection, pack: &NewPack) -> Result<(), sqlx::Error> {

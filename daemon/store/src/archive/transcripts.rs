@@ -4,8 +4,9 @@ use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::TranscriptName;
 use longhaul_core::digest::Digest128;
 use longhaul_core::redact;
-use sqlx::SqliteConnection;
-use sqlx::sqlite::SqliteRow;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Sqlite, SqliteConnection};
 
 use super::threads::drop_eviction;
 use super::{ArchivedPart, ArchivedTranscript, SupersededText};
@@ -17,9 +18,17 @@ use crate::row::{digest, digest_bytes, get, named, unsigned};
 /// Maximum replaced generations kept per file: undamaged ones, and as many of which a part is damaged.
 pub const REPLACED_MAX: usize = 4;
 
-const TRANSCRIPT: &str = "SELECT transcript, path, generation, thread_id, source, cwd, first_seq, source_bytes, \
-    text_bytes, checked_bytes, checked_chain, redacted, updated_ms, lived_ms, coalesce(first_pack, 0) AS first_pack \
-    FROM transcript LEFT JOIN text_start USING (transcript)";
+/// A query for [`transcript`].
+macro_rules! select_transcripts {
+    ($condition:literal) => {
+        concat!(
+            "SELECT transcript, path, generation, thread_id, source, cwd, first_seq, source_bytes, text_bytes, \
+             checked_bytes, checked_chain, redacted, updated_ms, lived_ms, coalesce(first_pack, 0) AS first_pack \
+             FROM transcript LEFT JOIN text_start USING (transcript) ",
+            $condition
+        )
+    };
+}
 
 /// How far a transcript is archived.
 #[derive(Debug, Clone)]
@@ -32,6 +41,8 @@ pub struct TextProgress {
     pub chain: Option<Digest128>,
 }
 
+type SelectTranscripts<'q> = Query<'q, Sqlite, SqliteArguments>;
+
 /// The texts, one for each generation of a transcript.
 #[derive(Debug, Clone)]
 pub struct ArchiveTranscriptTable(pub(super) Pools);
@@ -39,16 +50,12 @@ pub struct ArchiveTranscriptTable(pub(super) Pools);
 impl ArchiveTranscriptTable {
     /// All archived texts, in no particular order.
     pub async fn all(&self) -> Result<Vec<ArchivedTranscript>, StoreError> {
-        sqlx::query(TRANSCRIPT)
-            .try_map(|row| transcript(&row))
-            .fetch_all(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))
+        self.list(sqlx::query(select_transcripts!(""))).await
     }
 
     /// Archive progress of the next [`FILES_AT_ONCE`] texts after number `last`; start with 0.
     pub async fn progress_after(&self, last: i64) -> Result<Vec<TextProgress>, StoreError> {
-        sqlx::query(
+        let progress = sqlx::query(
             "SELECT transcript, path, generation, source_bytes, checked_bytes, checked_chain FROM transcript \
              WHERE transcript > ?1 ORDER BY transcript LIMIT ?2",
         )
@@ -64,10 +71,8 @@ impl ArchiveTranscriptTable {
                 source_bytes,
                 chain: is_checked.then(|| digest(&row, "checked_chain")).transpose()?,
             })
-        })
-        .fetch_all(self.0.reader())
-        .await
-        .map_err(|error| self.0.classify(error))
+        });
+        self.0.read(async |pool| progress.fetch_all(&pool).await).await
     }
 
     /// The archived text of one generation of a file.
@@ -76,69 +81,42 @@ impl ArchiveTranscriptTable {
         path: &str,
         generation: i64,
     ) -> Result<Option<ArchivedTranscript>, StoreError> {
-        let sql = format!("{TRANSCRIPT} WHERE path = ?1 AND generation = ?2");
-        sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(path)
-            .bind(generation)
-            .try_map(|row| transcript(&row))
-            .fetch_optional(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))
+        let found = sqlx::query(select_transcripts!("WHERE path = ?1 AND generation = ?2"));
+        self.find(found.bind(path).bind(generation)).await
     }
 
     /// The archived texts of all generations of a file, without replaced ones.
     pub async fn at(&self, path: &str) -> Result<Vec<ArchivedTranscript>, StoreError> {
-        let sql =
-            format!("{TRANSCRIPT} WHERE path = ?1 AND generation >= 0 ORDER BY generation DESC");
-        sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(path)
-            .try_map(|row| transcript(&row))
-            .fetch_all(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))
+        let texts = sqlx::query(select_transcripts!(
+            "WHERE path = ?1 AND generation >= 0 ORDER BY generation DESC"
+        ));
+        self.list(texts.bind(path)).await
     }
 
     /// The next [`FILES_AT_ONCE`] texts after number `last` that were not redacted, or by older rules only; start with 0.
     pub async fn plain_after(&self, last: i64) -> Result<Vec<ArchivedTranscript>, StoreError> {
-        let sql = format!(
-            "{TRANSCRIPT} WHERE redacted <= ?3 AND transcript > ?1 ORDER BY transcript LIMIT ?2"
-        );
-        sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(last)
-            .bind(FILES_AT_ONCE)
-            .bind(redact::VERSION)
-            .try_map(|row| transcript(&row))
-            .fetch_all(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))
+        let texts = sqlx::query(select_transcripts!(
+            "WHERE redacted <= ?3 AND transcript > ?1 ORDER BY transcript LIMIT ?2"
+        ));
+        self.list(texts.bind(last).bind(FILES_AT_ONCE).bind(redact::VERSION)).await
     }
 
     /// The archived texts with a chunk in this pack.
     pub async fn in_pack(&self, pack: i64) -> Result<Vec<ArchivedTranscript>, StoreError> {
-        let sql = format!(
-            "{TRANSCRIPT} WHERE transcript IN \
+        let texts = sqlx::query(select_transcripts!(
+            "WHERE transcript IN \
              (SELECT p.transcript FROM piece p JOIN chunk c USING (chunk) WHERE c.pack = ?1)"
-        );
-        sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(pack)
-            .try_map(|row| transcript(&row))
-            .fetch_all(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))
+        ));
+        self.list(texts.bind(pack)).await
     }
 
     /// The archived texts of a thread: replaced ones last, then the longest first.
     pub async fn of_thread(&self, thread_id: &str) -> Result<Vec<ArchivedTranscript>, StoreError> {
-        let sql = format!(
-            "{TRANSCRIPT} WHERE thread_id = ?1 \
+        let texts = sqlx::query(select_transcripts!(
+            "WHERE thread_id = ?1 \
              ORDER BY generation < 0, first_seq + text_bytes DESC, transcript DESC"
-        );
-        sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(thread_id)
-            .try_map(|row| transcript(&row))
-            .fetch_all(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))
+        ));
+        self.list(texts.bind(thread_id)).await
     }
 
     /// The archived text that packs describe by this name.
@@ -146,39 +124,49 @@ impl ArchiveTranscriptTable {
         &self,
         name: &TranscriptName,
     ) -> Result<Option<ArchivedTranscript>, StoreError> {
-        let sql = format!(
-            "{TRANSCRIPT} WHERE path = ?1 AND redacted = ?2 AND coalesce(first_pack, 0) = ?3 \
-             AND (?3 > 0 OR generation = ?4)"
-        );
         let identity = name.identity();
-        sqlx::query(sqlx::AssertSqlSafe(sql))
-            .bind(&name.path)
-            .bind(redacted(identity.is_redacted, identity.redaction))
-            .bind(identity.first_pack)
-            .bind(identity.generation)
-            .try_map(|row| transcript(&row))
-            .fetch_optional(self.0.reader())
-            .await
-            .map_err(|error| self.0.classify(error))
+        let found = sqlx::query(select_transcripts!(
+            "WHERE path = ?1 AND redacted = ?2 AND coalesce(first_pack, 0) = ?3 \
+             AND (?3 > 0 OR generation = ?4)"
+        ))
+        .bind(&name.path)
+        .bind(redacted(identity.is_redacted, identity.redaction))
+        .bind(identity.first_pack)
+        .bind(identity.generation);
+        self.find(found).await
+    }
+
+    async fn list(
+        &self,
+        texts: SelectTranscripts<'_>,
+    ) -> Result<Vec<ArchivedTranscript>, StoreError> {
+        let texts = texts.try_map(|row| transcript(&row));
+        self.0.read(async |pool| texts.fetch_all(&pool).await).await
+    }
+
+    async fn find(
+        &self,
+        text: SelectTranscripts<'_>,
+    ) -> Result<Option<ArchivedTranscript>, StoreError> {
+        let text = text.try_map(|row| transcript(&row));
+        self.0.read(async |pool| text.fetch_optional(&pool).await).await
     }
 
     /// Marks a text's generation as replaced; deletes the oldest replaced ones. Damaged ones are counted separately, so that
     /// repeated damage does not cost undamaged ones.
     pub async fn replace(&self, transcript: &ArchivedTranscript) -> Result<(), StoreError> {
-        let classify = |error| self.0.classify(error);
         let mut transaction = self.0.begin().await?;
-        replace(&mut transaction, transcript.id, &transcript.path).await.map_err(classify)?;
-        transaction.commit().await.map_err(classify)
+        transaction.run(async |it| replace(it, transcript.id, &transcript.path).await).await?;
+        transaction.commit().await
     }
 
     /// Removes texts; their chunks stay until [`ArchivePackTable::sweep`](super::ArchivePackTable::sweep).
     pub async fn remove(&self, ids: &[i64]) -> Result<(), StoreError> {
-        let classify = |error| self.0.classify(error);
         let mut transaction = self.0.begin().await?;
         for id in ids {
-            remove(&mut transaction, *id).await.map_err(classify)?;
+            transaction.run(async |it| remove(it, *id).await).await?;
         }
-        transaction.commit().await.map_err(classify)
+        transaction.commit().await
     }
 }
 
@@ -285,7 +273,7 @@ async fn put_transcript(
     connection: &mut SqliteConnection,
     row: &ArchivedTranscript,
 ) -> Result<i64, sqlx::Error> {
-    drop_eviction(&mut *connection, &row.path).await?;
+    drop_eviction(&row.path).execute(&mut *connection).await?;
     if !row.is_redacted {
         sqlx::query("DELETE FROM all_redacted").execute(&mut *connection).await?;
     }
@@ -295,7 +283,7 @@ async fn put_transcript(
         .bind(row.generation)
         .execute(&mut *connection)
         .await?;
-    let (id,): (i64,) = sqlx::query_as(
+    let id = sqlx::query_scalar(
         "INSERT INTO transcript (path, generation, thread_id, source, cwd, first_seq, source_bytes, text_bytes, \
          checked_bytes, checked_chain, redacted, updated_ms, lived_ms) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \

@@ -1,7 +1,6 @@
 //! The consolidation agent's baseline and the result of its last run: one row.
 
 use longhaul_core::job::Fence;
-use sqlx::Row as _;
 
 use crate::error::StoreError;
 use crate::job::fenced;
@@ -41,13 +40,12 @@ pub struct CurationTable(pub(crate) Connections);
 impl CurationTable {
     /// The last run; `None` before the first.
     pub async fn get(&self) -> Result<Option<AgentRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let run = sqlx::query(
             "SELECT baseline, outcome, detail, mode, turns, tokens, at_ms FROM memory_agent",
-        )
-        .try_map(|row: sqlx::sqlite::SqliteRow| {
+        );
+        let run = run.try_map(|row| {
             Ok(AgentRow {
-                baseline: row.try_get("baseline")?,
+                baseline: get(&row, "baseline")?,
                 outcome: get(&row, "outcome")?,
                 detail: get(&row, "detail")?,
                 mode: get(&row, "mode")?,
@@ -55,20 +53,17 @@ impl CurationTable {
                 tokens: unsigned(&row, "tokens")?,
                 at_ms: get(&row, "at_ms")?,
             })
-        })
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| run.fetch_optional(&pool).await).await
     }
 
     /// Stores the result of a run. Without a baseline the previous one stays. Nothing is stored for a run that
     /// lost its job.
     /// Fails with `Fenced` if the run lost its job.
     pub async fn put(&self, run: &AgentRow, fence: &Fence) -> Result<(), StoreError> {
-        let pools = self.0.pools();
-        let mut transaction = pools.begin().await?;
-        fenced(&mut transaction, Some(fence), &pools).await?;
-        sqlx::query(
+        let mut transaction = self.0.pools().begin().await?;
+        fenced(&mut transaction, Some(fence)).await?;
+        let result = sqlx::query(
             "INSERT INTO memory_agent (id, baseline, outcome, detail, mode, turns, tokens, at_ms) \
              VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO UPDATE SET \
              baseline = coalesce(excluded.baseline, memory_agent.baseline), \
@@ -81,23 +76,20 @@ impl CurationTable {
         .bind(run.mode.as_str())
         .bind(run.turns.cast_signed())
         .bind(run.tokens.cast_signed())
-        .bind(run.at_ms)
-        .execute(&mut *transaction)
-        .await
-        .map_err(|error| pools.classify(error))?;
-        transaction.commit().await.map_err(|error| pools.classify(error))
+        .bind(run.at_ms);
+        transaction.execute(result).await?;
+        transaction.commit().await
     }
 
     /// Deletes everything in which a model or a failure may quote memory: the baseline, so that the next run receives
     /// everything; cached answers; what is said of failed runs. Answers under way are not cached.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         pools.erased.note();
         for statement in QUOTES {
-            sqlx::query(statement).execute(&mut *transaction).await.map_err(classify)?;
+            transaction.execute(sqlx::query(statement)).await?;
         }
-        transaction.commit().await.map_err(classify)
+        transaction.commit().await
     }
 }

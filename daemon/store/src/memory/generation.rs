@@ -3,7 +3,6 @@
 use longhaul_core::job::Fence;
 use longhaul_core::memory::Files;
 use longhaul_core::memory::edits::Edits;
-use sqlx::Row as _;
 
 use super::{lost, passage};
 use crate::error::StoreError;
@@ -51,41 +50,30 @@ pub struct GenerationTable(pub(crate) Connections);
 impl GenerationTable {
     /// The newest generations, newest first, at most [`GENERATIONS_KEPT`].
     pub async fn newest(&self) -> Result<Vec<Generation>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query(
+        let newest = sqlx::query(
             "SELECT generation, at_ms, input, threads, handbook, edits, files, found \
              FROM memory_generation ORDER BY generation DESC LIMIT ?1",
         )
         .bind(GENERATIONS_KEPT)
         .try_map(|row| {
-            let files: String = row.try_get("files")?;
-            let edits: String = row.try_get("edits")?;
-            let found: Option<String> = row.try_get("found")?;
+            let found: Option<&str> = get(&row, "found")?;
             Ok(Generation {
                 generation: unsigned(&row, "generation")?,
                 at_ms: get(&row, "at_ms")?,
                 input: get(&row, "input")?,
                 threads: unsigned(&row, "threads")?,
                 handbook: get(&row, "handbook")?,
-                edits: decoded(&edits)?,
-                files: decoded(&files)?,
-                found: found.as_deref().map(decoded).transpose()?,
+                edits: decoded(get(&row, "edits")?)?,
+                files: decoded(get(&row, "files")?)?,
+                found: found.map(decoded).transpose()?,
             })
-        })
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| newest.fetch_all(&pool).await).await
     }
 
-    /// Removes all generations before `generation`.
     pub async fn purge(&self, generation: u64) -> Result<(), StoreError> {
-        let pools = self.0.pools();
-        sqlx::query("DELETE FROM memory_generation WHERE generation < ?1")
-            .bind(generation.cast_signed())
-            .execute(pools.writer())
-            .await
-            .map_err(|error| pools.classify(error))?;
-        Ok(())
+        let earlier = sqlx::query("DELETE FROM memory_generation WHERE generation < ?1");
+        self.0.pools().execute(earlier.bind(generation.cast_signed())).await.map(drop)
     }
 
     /// Records the current generation with its searchable passages. Returns `false`, storing nothing, if another
@@ -101,7 +89,7 @@ impl GenerationTable {
             encoded(new.found).map_err(classify)?,
         );
         let mut transaction = pools.begin().await?;
-        fenced(&mut transaction, new.fence, &pools).await?;
+        fenced(&mut transaction, new.fence).await?;
         let stored = sqlx::query(
             "INSERT INTO memory_generation (generation, at_ms, input, threads, handbook, edits, files) \
              SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE \
@@ -113,24 +101,18 @@ impl GenerationTable {
         .bind(set.threads.cast_signed())
         .bind(set.handbook.as_str())
         .bind(edits)
-        .bind(files)
-        .execute(&mut *transaction)
-        .await
-        .map_err(classify)?;
-        if stored.rows_affected() == 0 {
+        .bind(files);
+        if transaction.execute(stored).await?.rows_affected() == 0 {
             return Ok(false);
         }
-        for (sql, number) in [
-            ("UPDATE memory_generation SET found = ?2 WHERE generation = ?1 - 1", 0),
-            ("DELETE FROM memory_generation WHERE generation <= ?1 - ?2", GENERATIONS_KEPT),
-        ] {
-            let query = sqlx::query(sql).bind(set.generation.cast_signed());
-            let query = if number == 0 { query.bind(found.as_str()) } else { query.bind(number) };
-            query.execute(&mut *transaction).await.map_err(classify)?;
-        }
-        sqlx::query(lost::MARK).execute(&mut *transaction).await.map_err(classify)?;
-        passage::replace(&mut transaction, new.passages).await.map_err(classify)?;
-        pools.commit_durably(transaction).await?;
+        let number = set.generation.cast_signed();
+        let last = sqlx::query("UPDATE memory_generation SET found = ?2 WHERE generation = ?1 - 1");
+        transaction.execute(last.bind(number).bind(found)).await?;
+        let old = sqlx::query("DELETE FROM memory_generation WHERE generation <= ?1 - ?2");
+        transaction.execute(old.bind(number).bind(GENERATIONS_KEPT)).await?;
+        transaction.execute(sqlx::query(lost::MARK)).await?;
+        transaction.run(async |it| passage::replace(it, new.passages).await).await?;
+        transaction.commit_durably().await?;
         Ok(true)
     }
 }

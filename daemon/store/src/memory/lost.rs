@@ -11,12 +11,9 @@ pub(super) const MARK: &str =
 impl GenerationTable {
     /// Whether the memory folder was read into this database, or written from it. It was not if the database is new.
     pub async fn knows_folder(&self) -> Result<bool, StoreError> {
-        let pools = self.0.pools();
-        let row: Option<(i64,)> = sqlx::query_as("SELECT 1 FROM meta WHERE key = 'memory_folder'")
-            .fetch_optional(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))?;
-        Ok(row.is_some())
+        let mark = sqlx::query("SELECT 1 FROM meta WHERE key = 'memory_folder'");
+        let mark = self.0.pools().read(async |pool| mark.fetch_optional(&pool).await).await?;
+        Ok(mark.is_some())
     }
 
     /// Adds what the folder has and the store lacks. Notes are taken only if the store has no newer generation, which may
@@ -34,23 +31,19 @@ impl GenerationTable {
         let mut transaction = pools.begin().await?;
         let mut added = 0;
         for exclusion in exclusions {
-            let (kind, subject) = match exclusion {
-                Exclusion::Thread(id) => ("thread", id),
-                Exclusion::Project(project) => ("project", project),
-                Exclusion::Entry(id) => ("entry", id),
-                Exclusion::Note(_) => continue,
-            };
+            if matches!(exclusion, Exclusion::Note(_)) {
+                continue;
+            }
+            let (kind, subject) = exclusion.parts();
             let insert = sqlx::query(
                 "INSERT OR IGNORE INTO memory_exclusion (kind, subject, at_ms) VALUES (?1, ?2, ?3)",
             );
-            let insert = insert.bind(kind).bind(subject.as_str()).bind(generation.at_ms);
-            added += insert.execute(&mut *transaction).await.map_err(classify)?.rows_affected();
+            let insert = insert.bind(kind).bind(subject).bind(generation.at_ms);
+            added += transaction.execute(insert).await?.rows_affected();
         }
-        let (newest,): (i64,) =
-            sqlx::query_as("SELECT coalesce(max(generation), 0) FROM memory_generation")
-                .fetch_one(&mut *transaction)
-                .await
-                .map_err(classify)?;
+        let newest =
+            sqlx::query_scalar("SELECT coalesce(max(generation), 0) FROM memory_generation");
+        let newest: i64 = transaction.run(async |it| newest.fetch_one(it).await).await?;
         if newest <= generation.generation.cast_signed() {
             for note in notes {
                 let insert = sqlx::query(
@@ -63,7 +56,7 @@ impl GenerationTable {
                     .bind(note.at_ms)
                     .bind(note.text.as_str())
                     .bind(note.origin.name());
-                added += insert.execute(&mut *transaction).await.map_err(classify)?.rows_affected();
+                added += transaction.execute(insert).await?.rows_affected();
             }
             let insert = sqlx::query(
                 "INSERT OR IGNORE INTO memory_generation \
@@ -78,10 +71,10 @@ impl GenerationTable {
                 .bind(generation.handbook.as_str())
                 .bind(edits)
                 .bind(files);
-            added += insert.execute(&mut *transaction).await.map_err(classify)?.rows_affected();
+            added += transaction.execute(insert).await?.rows_affected();
         }
-        sqlx::query(MARK).execute(&mut *transaction).await.map_err(classify)?;
-        pools.commit_durably(transaction).await?;
+        transaction.execute(sqlx::query(MARK)).await?;
+        transaction.commit_durably().await?;
         Ok(added)
     }
 }

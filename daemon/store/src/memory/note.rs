@@ -1,10 +1,10 @@
 //! Notes and exclusions.
 
 use longhaul_core::memory::Origin;
-use sqlx::{Sqlite, Transaction};
+use sqlx::SqliteConnection;
 
 use crate::error::StoreError;
-use crate::pool::Connections;
+use crate::pool::{Connections, WriteTransaction};
 use crate::row::get;
 
 /// Maximum notes of the person, and of all others together, so that agents cannot crowd out the person's notes. At the
@@ -50,7 +50,7 @@ pub enum Exclusion {
 }
 
 impl Exclusion {
-    fn parts(&self) -> (&'static str, &str) {
+    pub(super) fn parts(&self) -> (&'static str, &str) {
         match self {
             Self::Thread(id) => ("thread", id),
             Self::Project(project) => ("project", project),
@@ -75,89 +75,57 @@ pub struct NoteTable(pub(crate) Connections);
 
 impl NoteTable {
     pub async fn add(&self, note: &NoteRow) -> Result<NoteOutcome, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        if let Some(full) = full(&mut transaction, note).await.map_err(classify)? {
-            return Ok(full);
-        }
-        insert(&mut transaction, note).await.map_err(classify)?;
-        pools.commit_durably(transaction).await?;
-        Ok(NoteOutcome::Stored)
+        store(self.0.pools().begin().await?, note).await
     }
 
     /// Replaces another's note by the person's confirmation of it.
     pub async fn confirm(&self, pending: &str, note: &NoteRow) -> Result<NoteOutcome, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let gone = sqlx::query("DELETE FROM memory_note WHERE note_id = ?1 AND origin <> 'person'")
-            .bind(pending)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
-        if gone.rows_affected() == 0 {
+        let mut transaction = self.0.pools().begin().await?;
+        let gone = "DELETE FROM memory_note WHERE note_id = ?1 AND origin <> 'person'";
+        if transaction.execute(sqlx::query(gone).bind(pending)).await?.rows_affected() == 0 {
             return Ok(NoteOutcome::NotThere);
         }
-        if let Some(full) = full(&mut transaction, note).await.map_err(classify)? {
-            return Ok(full);
-        }
-        insert(&mut transaction, note).await.map_err(classify)?;
-        pools.commit_durably(transaction).await?;
-        Ok(NoteOutcome::Stored)
+        store(transaction, note).await
     }
 
     /// Oldest first.
     pub async fn list(&self) -> Result<Vec<NoteRow>, StoreError> {
-        let pools = self.0.pools();
-        let rows = "SELECT note_id, project, at_ms, text, origin FROM memory_note \
-                    ORDER BY at_ms, note_id";
-        sqlx::query(rows)
-            .try_map(|row| {
-                let origin: String = get(&row, "origin")?;
-                Ok(NoteRow {
-                    note_id: get(&row, "note_id")?,
-                    project: get(&row, "project")?,
-                    at_ms: get(&row, "at_ms")?,
-                    text: get(&row, "text")?,
-                    // An unknown origin counts as unconfirmed.
-                    origin: Origin::stored(&origin).unwrap_or(Origin::CLIENT),
-                })
+        let notes = "SELECT note_id, project, at_ms, text, origin FROM memory_note \
+                     ORDER BY at_ms, note_id";
+        let notes = sqlx::query(notes).try_map(|row| {
+            Ok(NoteRow {
+                note_id: get(&row, "note_id")?,
+                project: get(&row, "project")?,
+                at_ms: get(&row, "at_ms")?,
+                text: get(&row, "text")?,
+                // An unknown origin counts as unconfirmed.
+                origin: Origin::stored(get(&row, "origin")?).unwrap_or(Origin::CLIENT),
             })
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| notes.fetch_all(&pool).await).await
     }
 
     /// Forgets at once: deletes extractions and passages, and stores the exclusion. Returns the number of deleted threads,
     /// notes and passages.
     /// On an error nothing is stored.
     pub async fn forget(&self, what: &Exclusion, at_ms: i64) -> Result<u64, StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
+        let mut transaction = self.0.pools().begin().await?;
         let (kind, subject) = what.parts();
         if !matches!(what, Exclusion::Note(_)) {
-            sqlx::query(
+            let exclusion = sqlx::query(
                 "INSERT OR REPLACE INTO memory_exclusion (kind, subject, at_ms) VALUES (?1, ?2, ?3)",
-            )
-            .bind(kind)
-            .bind(subject)
-            .bind(at_ms)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
+            );
+            transaction.execute(exclusion.bind(kind).bind(subject).bind(at_ms)).await?;
         }
-        let gone = delete(&mut transaction, what).await.map_err(classify)?;
-        pools.commit_durably(transaction).await?;
+        let gone = transaction.run(async |it| delete(it, what).await).await?;
+        transaction.commit_durably().await?;
         Ok(gone)
     }
 
     /// Merges the index of words, in which deleted passages stay until then.
     pub async fn merge(&self) -> Result<(), StoreError> {
-        let pools = self.0.pools();
         let merge = sqlx::query("INSERT INTO memory_text (memory_text) VALUES ('optimize')");
-        merge.execute(pools.writer()).await.map(drop).map_err(|error| pools.classify(error))
+        self.0.pools().execute(merge).await.map(drop)
     }
 
     /// Rewrites the database and empties the log: afterwards deleted data is in neither file.
@@ -166,21 +134,27 @@ impl NoteTable {
     }
 
     pub async fn exclusions(&self) -> Result<Vec<Exclusion>, StoreError> {
-        let pools = self.0.pools();
-        let rows: Vec<(String, String)> =
-            sqlx::query_as("SELECT kind, subject FROM memory_exclusion ORDER BY kind, subject")
-                .fetch_all(pools.reader())
-                .await
-                .map_err(|error| pools.classify(error))?;
+        let rows = "SELECT kind, subject FROM memory_exclusion ORDER BY kind, subject";
+        let rows = sqlx::query_as::<_, (String, String)>(rows);
+        let rows = self.0.pools().read(async |pool| rows.fetch_all(&pool).await).await?;
         Ok(rows.into_iter().filter_map(|(kind, subject)| Exclusion::of(&kind, subject)).collect())
     }
 }
 
-async fn insert(
-    transaction: &mut Transaction<'static, Sqlite>,
+/// Stores a note unless the limit for its kind is reached; replacing one with the same id is always possible.
+async fn store(
+    mut transaction: WriteTransaction,
     note: &NoteRow,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
+) -> Result<NoteOutcome, StoreError> {
+    let is_person = note.origin.is_person();
+    let count = "SELECT count(*) FROM memory_note WHERE (origin = 'person') = ?1 AND note_id <> ?2";
+    let others = sqlx::query_scalar(count).bind(is_person).bind(note.note_id.as_str());
+    let others: u32 = transaction.run(async |it| others.fetch_one(it).await).await?;
+    let max = if is_person { NOTES_MAX } else { CLAIMS_MAX };
+    if others >= max {
+        return Ok(NoteOutcome::Full { max });
+    }
+    let insert = sqlx::query(
         "INSERT OR REPLACE INTO memory_note (note_id, project, at_ms, text, origin) \
          VALUES (?1, ?2, ?3, ?4, ?5)",
     )
@@ -188,32 +162,13 @@ async fn insert(
     .bind(note.project.as_deref())
     .bind(note.at_ms)
     .bind(note.text.as_str())
-    .bind(note.origin.name())
-    .execute(&mut **transaction)
-    .await
-    .map(drop)
+    .bind(note.origin.name());
+    transaction.execute(insert).await?;
+    transaction.commit_durably().await?;
+    Ok(NoteOutcome::Stored)
 }
 
-/// Whether the limit for this kind of note is reached; replacing a note with the same id is always possible.
-async fn full(
-    transaction: &mut Transaction<'static, Sqlite>,
-    note: &NoteRow,
-) -> Result<Option<NoteOutcome>, sqlx::Error> {
-    let is_person = note.origin.is_person();
-    let count = "SELECT count(*) FROM memory_note WHERE (origin = 'person') = ?1 AND note_id <> ?2";
-    let (others,): (u32,) = sqlx::query_as(count)
-        .bind(is_person)
-        .bind(note.note_id.as_str())
-        .fetch_one(&mut **transaction)
-        .await?;
-    let max = if is_person { NOTES_MAX } else { CLAIMS_MAX };
-    Ok((others >= max).then_some(NoteOutcome::Full { max }))
-}
-
-async fn delete(
-    transaction: &mut Transaction<'static, Sqlite>,
-    what: &Exclusion,
-) -> Result<u64, sqlx::Error> {
+async fn delete(connection: &mut SqliteConnection, what: &Exclusion) -> Result<u64, sqlx::Error> {
     let (rows, passages) = match what {
         Exclusion::Thread(_) => (
             "DELETE FROM memory_thread WHERE thread_id = ?1",
@@ -227,16 +182,15 @@ async fn delete(
         Exclusion::Entry(_) => return Ok(0),
     };
     let (_, subject) = what.parts();
-    let gone = sqlx::query(rows).bind(subject).execute(&mut **transaction).await?.rows_affected();
+    let gone = sqlx::query(rows).bind(subject).execute(&mut *connection).await?.rows_affected();
     if !passages.is_empty() {
-        let found: Vec<(i64,)> =
-            sqlx::query_as(passages).bind(subject).fetch_all(&mut **transaction).await?;
-        for (passage,) in found {
+        let found = sqlx::query_scalar::<_, i64>(passages).bind(subject);
+        for passage in found.fetch_all(&mut *connection).await? {
             for delete in [
                 "DELETE FROM memory_text WHERE rowid = ?1",
                 "DELETE FROM memory_passage WHERE passage = ?1",
             ] {
-                sqlx::query(delete).bind(passage).execute(&mut **transaction).await?;
+                sqlx::query(delete).bind(passage).execute(&mut *connection).await?;
             }
         }
     }

@@ -51,7 +51,6 @@ impl GenerationTable {
         expression: &str,
         scope: Option<PassageScope<'_>>,
     ) -> Result<Vec<PassageMatch>, StoreError> {
-        let pools = self.0.pools();
         let mut query = QueryBuilder::<Sqlite>::new(
             "SELECT p.path, p.line_start, p.line_end, p.project, p.thread_id, p.at_ms, p.text, \
              -bm25(memory_text, 1.0, 0.5) AS relevance FROM memory_text t \
@@ -71,23 +70,19 @@ impl GenerationTable {
             query.push(")");
         }
         query.push(" ORDER BY relevance DESC, p.passage LIMIT ").push_bind(MATCHES_MAX);
-        query
-            .build()
-            .try_map(|row| {
-                let passage = Passage {
-                    path: get(&row, "path")?,
-                    line_start: unsigned(&row, "line_start")?,
-                    line_end: unsigned(&row, "line_end")?,
-                    project: get(&row, "project")?,
-                    thread_id: get(&row, "thread_id")?,
-                    at_ms: get(&row, "at_ms")?,
-                    text: get(&row, "text")?,
-                };
-                Ok(PassageMatch { passage, relevance: get(&row, "relevance")? })
-            })
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        let found = query.build().try_map(|row| {
+            let passage = Passage {
+                path: get(&row, "path")?,
+                line_start: unsigned(&row, "line_start")?,
+                line_end: unsigned(&row, "line_end")?,
+                project: get(&row, "project")?,
+                thread_id: get(&row, "thread_id")?,
+                at_ms: get(&row, "at_ms")?,
+                text: get(&row, "text")?,
+            };
+            Ok(PassageMatch { passage, relevance: get(&row, "relevance")? })
+        });
+        self.0.pools().read(async |pool| found.fetch_all(&pool).await).await
     }
 }
 

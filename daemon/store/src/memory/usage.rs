@@ -25,46 +25,33 @@ impl UseTable {
         thread_ids: &[String],
         at_ms: i64,
     ) -> Result<(), StoreError> {
-        let pools = self.0.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
+        let mut transaction = self.0.pools().begin().await?;
         for kind in kinds {
-            sqlx::query(
+            let used = sqlx::query(
                 "INSERT INTO memory_usage (kind, uses, last_ms) VALUES (?1, 1, ?2) \
                  ON CONFLICT (kind) DO UPDATE SET uses = uses + 1, last_ms = excluded.last_ms",
-            )
-            .bind(*kind)
-            .bind(at_ms)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
+            );
+            transaction.execute(used.bind(*kind).bind(at_ms)).await?;
         }
         for thread_id in thread_ids {
-            sqlx::query(
+            let used = sqlx::query(
                 "UPDATE memory_thread SET uses = uses + 1, last_used_ms = ?2 WHERE thread_id = ?1",
-            )
-            .bind(thread_id.as_str())
-            .bind(at_ms)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
+            );
+            transaction.execute(used.bind(thread_id.as_str()).bind(at_ms)).await?;
         }
-        transaction.commit().await.map_err(classify)
+        transaction.commit().await
     }
 
     /// Usage of each kind of file.
     pub async fn list(&self) -> Result<Vec<UseRow>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query("SELECT kind, uses, last_ms FROM memory_usage ORDER BY kind")
-            .try_map(|row| {
-                Ok(UseRow {
-                    kind: get(&row, "kind")?,
-                    uses: unsigned(&row, "uses")?,
-                    last_ms: get(&row, "last_ms")?,
-                })
+        let uses = sqlx::query("SELECT kind, uses, last_ms FROM memory_usage ORDER BY kind");
+        let uses = uses.try_map(|row| {
+            Ok(UseRow {
+                kind: get(&row, "kind")?,
+                uses: unsigned(&row, "uses")?,
+                last_ms: get(&row, "last_ms")?,
             })
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
+        });
+        self.0.pools().read(async |pool| uses.fetch_all(&pool).await).await
     }
 }

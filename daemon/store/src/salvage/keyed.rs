@@ -6,7 +6,7 @@
 
 use sqlx::{AssertSqlSafe, SqliteConnection};
 
-use super::{Table, is_of_the_file};
+use super::{Table, readable};
 
 const STEP_ROWS: i64 = 256;
 
@@ -44,19 +44,18 @@ async fn advance(
     let (mut at, mut step) = (0, STEP_ROWS);
     loop {
         let query = sqlx::query(AssertSqlSafe(insert)).bind(step).bind(at);
-        let probed: Result<(i64,), sqlx::Error> = match query.execute(&mut *connection).await {
+        let probed: Result<i64, sqlx::Error> = match query.execute(&mut *connection).await {
             Ok(_) => {
-                let probe = sqlx::query_as(AssertSqlSafe(probe)).bind(step).bind(at);
+                let probe = sqlx::query_scalar(AssertSqlSafe(probe)).bind(step).bind(at);
                 probe.fetch_one(&mut *connection).await
             }
             Err(error) => Err(error),
         };
-        match probed {
-            Ok((rows,)) if rows < step => return Ok(true),
-            Ok((_,)) => at += step,
-            Err(error) if is_of_the_file(&error) && step > 1 => step = (step / 2).max(1),
-            Err(error) if is_of_the_file(&error) => return Ok(false),
-            Err(error) => return Err(error),
+        match readable(probed)? {
+            Some(rows) if rows < step => return Ok(true),
+            Some(_) => at += step,
+            None if step > 1 => step = (step / 2).max(1),
+            None => return Ok(false),
         }
     }
 }

@@ -7,9 +7,10 @@ use longhaul_core::fold::Source;
 use longhaul_core::item::ItemKind;
 use longhaul_core::search::rank::Candidate;
 
-use super::write::{IndexedFile, first_number, indexed_file};
+use super::write::{IndexedFile, first_number, indexed_file, select_indexed};
 use super::{SearchIndex, kind_of, scope};
 use crate::error::StoreError;
+use crate::row::parse_rows;
 
 /// Selects items; `None` and an empty list mean any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,11 +39,9 @@ pub struct Match {
 impl SearchFilter {
     /// Adds the filter's words to the expression.
     fn narrowed(&self, expression: &str) -> String {
-        let mut words: Vec<String> = Vec::new();
-        words.extend(self.source.map(scope::source));
-        words.extend(self.thread_id.as_deref().map(scope::thread));
+        let words = [self.source.map(scope::source), self.thread_id.as_deref().map(scope::thread)];
         let mut narrowed = format!("({expression})");
-        for word in words {
+        for word in words.into_iter().flatten() {
             // Writing to a string cannot fail.
             write!(narrowed, " AND scope : \"{word}\"").unwrap_or_default();
         }
@@ -121,15 +120,11 @@ impl SearchIndex {
 
     /// Number of matching items, counted up to `limit`.
     pub async fn count(&self, expression: &str, limit: usize) -> Result<usize, StoreError> {
-        let pools = self.pools();
-        let (count,): (i64,) = sqlx::query_as(
+        let count = sqlx::query_scalar(
             "SELECT count(*) FROM (SELECT 1 FROM item_text WHERE item_text MATCH ?1 LIMIT ?2)",
-        )
-        .bind(expression)
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_one(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))?;
+        );
+        let count = count.bind(expression).bind(i64::try_from(limit).unwrap_or(i64::MAX));
+        let count: i64 = self.pools().read(async |pool| count.fetch_one(&pool).await).await?;
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
@@ -163,33 +158,16 @@ impl SearchIndex {
         (first, last): (i64, i64),
         limit: usize,
     ) -> Result<Vec<T>, StoreError> {
-        let pools = self.pools();
-        let (found,): (String,) = sqlx::query_as(sql)
-            .bind(expression)
-            .bind(first)
-            .bind(last)
-            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .fetch_one(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))?;
-        serde_json::from_str(&found).map_err(|error| StoreError::Undecodable {
-            what: "search result",
-            detail: error.to_string(),
-        })
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let found = sqlx::query_scalar(sql).bind(expression).bind(first).bind(last).bind(limit);
+        let found: String = self.pools().read(async |pool| found.fetch_one(&pool).await).await?;
+        parse_rows("search result", &found)
     }
 
-    /// The indexed file with this number.
     pub async fn file(&self, number: i64) -> Result<Option<IndexedFile>, StoreError> {
-        let pools = self.pools();
-        sqlx::query(
-            "SELECT path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
-             FROM indexed_file WHERE number = ?1",
-        )
-        .bind(number)
-        .try_map(|row| indexed_file(&row))
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        let found = sqlx::query(select_indexed!("WHERE number = ?1")).bind(number);
+        let found = found.try_map(|row| indexed_file(&row));
+        self.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 }
 

@@ -3,13 +3,13 @@
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Source;
 use longhaul_core::item::ItemKind;
-use sqlx::sqlite::SqliteRow;
+use sqlx::sqlite::{SqlitePool, SqliteRow};
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::{SearchIndex, kind_number, scope};
 use crate::error::StoreError;
 use crate::file::FILES_AT_ONCE;
-use crate::pool::{Pools, is_cached};
+use crate::pool::is_cached;
 use crate::row::{digest, digest_bytes, get, named, push_list, unsigned};
 
 /// Rows per statement, below SQLite's limit of 32,766 values.
@@ -74,76 +74,59 @@ pub struct IndexPart {
     pub items: Vec<IndexItem>,
 }
 
+/// A query for [`indexed_file`].
+macro_rules! select_indexed {
+    ($condition:literal) => {
+        concat!(
+            "SELECT number, path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
+             FROM indexed_file ",
+            $condition
+        )
+    };
+}
+pub(super) use select_indexed;
+
 impl SearchIndex {
     /// The next [`FILES_AT_ONCE`] indexed files after number `last`, with their numbers; start with 0.
     pub async fn files_after(&self, last: i64) -> Result<Vec<(i64, IndexedFile)>, StoreError> {
-        let pools = self.pools();
-        sqlx::query(
-            "SELECT number, path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
-             FROM indexed_file WHERE dropped = 0 AND number > ?1 ORDER BY number LIMIT ?2",
-        )
-        .bind(last)
-        .bind(FILES_AT_ONCE)
-        .try_map(|row| Ok((get(&row, "number")?, indexed_file(&row)?)))
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        let files = sqlx::query(select_indexed!(
+            "WHERE dropped = 0 AND number > ?1 ORDER BY number LIMIT ?2"
+        ));
+        let files = files.bind(last).bind(FILES_AT_ONCE);
+        let files = files.try_map(|row| Ok((get(&row, "number")?, indexed_file(&row)?)));
+        self.pools().read(async |pool| files.fetch_all(&pool).await).await
     }
 
-    /// The indexed file at `path`.
     pub async fn file_by_path(&self, path: &str) -> Result<Option<IndexedFile>, StoreError> {
-        let pools = self.pools();
-        sqlx::query(
-            "SELECT path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
-             FROM indexed_file WHERE path = ?1 AND dropped = 0",
-        )
-        .bind(path)
-        .try_map(|row| indexed_file(&row))
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        let found = sqlx::query(select_indexed!("WHERE path = ?1 AND dropped = 0")).bind(path);
+        let found = found.try_map(|row| indexed_file(&row));
+        self.pools().read(async |pool| found.fetch_optional(&pool).await).await
     }
 
-    /// Number of indexed items.
     pub async fn items(&self) -> Result<u64, StoreError> {
-        let pools = self.pools();
-        let sum: (i64,) =
-            sqlx::query_as("SELECT coalesce(sum(items), 0) FROM indexed_file WHERE dropped = 0")
-                .fetch_one(pools.reader())
-                .await
-                .map_err(|error| pools.classify(error))?;
-        Ok(sum.0.cast_unsigned())
+        let items = "SELECT coalesce(sum(items), 0) FROM indexed_file WHERE dropped = 0";
+        let items = sqlx::query_scalar(items);
+        let items: i64 = self.pools().read(async |pool| items.fetch_one(&pool).await).await?;
+        Ok(items.cast_unsigned())
     }
 
     /// Stores words and cursors in one transaction. On an error nothing was stored.
     pub async fn commit(&self, parts: &[IndexPart]) -> Result<(), StoreError> {
-        let pools = self.pools();
-        let mut transaction = pools.begin().await?;
-        write(&mut transaction, parts).await.map_err(|error| pools.classify(error))?;
-        transaction.commit().await.map_err(|error| pools.classify(error))
+        let mut transaction = self.pools().begin().await?;
+        transaction.run(async |it| write(it, parts).await).await?;
+        transaction.commit().await
     }
 
     /// Changes the path of an indexed file that was moved or compressed.
     pub async fn move_file(&self, from: &str, to: &str) -> Result<(), StoreError> {
-        let pools = self.pools();
-        sqlx::query("UPDATE indexed_file SET path = ?2 WHERE path = ?1 AND dropped = 0")
-            .bind(from)
-            .bind(to)
-            .execute(pools.writer())
-            .await
-            .map_err(|error| pools.classify(error))?;
-        Ok(())
+        let file = sqlx::query("UPDATE indexed_file SET path = ?2 WHERE path = ?1 AND dropped = 0");
+        self.pools().execute(file.bind(from).bind(to)).await.map(drop)
     }
 
     /// Hides a file at once; [`SearchIndex::sweep`] deletes its words.
     pub async fn drop_file(&self, path: &str) -> Result<(), StoreError> {
-        let pools = self.pools();
-        sqlx::query("UPDATE indexed_file SET dropped = 1 WHERE path = ?1 AND dropped = 0")
-            .bind(path)
-            .execute(pools.writer())
-            .await
-            .map_err(|error| pools.classify(error))?;
-        Ok(())
+        let file = "UPDATE indexed_file SET dropped = 1 WHERE path = ?1 AND dropped = 0";
+        self.pools().execute(sqlx::query(file).bind(path)).await.map(drop)
     }
 
     /// Removes the words of a thread from the file, those of its items that were deleted earlier included.
@@ -151,16 +134,12 @@ impl SearchIndex {
     /// FTS5 only marks an item of a contentless table as deleted; its words go when the segments are merged.
     pub async fn erase_thread(&self, thread_id: &str) -> Result<(), StoreError> {
         let pools = self.pools();
-        let classify = |error| pools.classify(error);
-        sqlx::query("UPDATE indexed_file SET dropped = 1 WHERE thread_id = ?1")
-            .bind(thread_id)
-            .execute(pools.writer())
-            .await
-            .map_err(classify)?;
+        let files = sqlx::query("UPDATE indexed_file SET dropped = 1 WHERE thread_id = ?1");
+        pools.execute(files.bind(thread_id)).await?;
         while self.sweep(SWEEP_ITEMS).await? {}
         // A negative number begins a merge of all segments into one; positive ones go on with it.
         let mut pages = -MERGE_PAGES;
-        while merge(&pools, pages).await.map_err(classify)? {
+        while pools.write(async |pool| merge(&pool, pages).await).await? {
             pages = MERGE_PAGES;
         }
         pools.scrub().await
@@ -168,35 +147,25 @@ impl SearchIndex {
 
     /// Deletes at most `limit` items of dropped files; `false` when none are left.
     pub async fn sweep(&self, limit: u32) -> Result<bool, StoreError> {
-        let pools = self.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let file: Option<(i64,)> =
-            sqlx::query_as("SELECT number FROM indexed_file WHERE dropped = 1 LIMIT 1")
-                .fetch_optional(&mut *transaction)
-                .await
-                .map_err(classify)?;
-        let Some((number,)) = file else { return Ok(false) };
-        let items: Vec<(i64,)> =
-            sqlx::query_as("SELECT item FROM indexed_item WHERE file = ?1 ORDER BY item LIMIT ?2")
-                .bind(number)
-                .bind(limit)
-                .fetch_all(&mut *transaction)
-                .await
-                .map_err(classify)?;
+        let mut transaction = self.pools().begin().await?;
+        let file = sqlx::query_scalar("SELECT number FROM indexed_file WHERE dropped = 1 LIMIT 1");
+        let file: Option<i64> = transaction.run(async |it| file.fetch_optional(it).await).await?;
+        let Some(number) = file else { return Ok(false) };
+        let items = "SELECT item FROM indexed_item WHERE file = ?1 ORDER BY item LIMIT ?2";
+        let items = sqlx::query_scalar::<_, i64>(items).bind(number).bind(limit);
+        let items = transaction.run(async |it| items.fetch_all(it).await).await?;
         for chunk in items.chunks(ROWS_PER_STATEMENT) {
-            delete(&mut transaction, chunk).await.map_err(classify)?;
+            transaction.run(async |it| delete(it, chunk).await).await?;
         }
         if items.len() < limit as usize {
-            let delete = sqlx::query("DELETE FROM indexed_file WHERE number = ?1").bind(number);
-            delete.execute(&mut *transaction).await.map_err(classify)?;
+            let file = sqlx::query("DELETE FROM indexed_file WHERE number = ?1").bind(number);
+            transaction.execute(file).await?;
         }
-        transaction.commit().await.map_err(classify)?;
+        transaction.commit().await?;
         Ok(true)
     }
 }
 
-/// Reads a row with all columns of [`IndexedFile`].
 pub(super) fn indexed_file(row: &SqliteRow) -> Result<IndexedFile, sqlx::Error> {
     Ok(IndexedFile {
         path: get(row, "path")?,
@@ -267,11 +236,11 @@ async fn first_taken(
         let mut query =
             QueryBuilder::<Sqlite>::new("SELECT min(item) FROM indexed_item WHERE item IN ");
         push_list(&mut query, chunk.iter().map(|row| row.item));
-        let query = query.build_query_as().persistent(is_cached(chunk.len()));
-        let (taken,): (Option<i64>,) = query.fetch_one(&mut *connection).await?;
+        let query = query.build_query_scalar().persistent(is_cached(chunk.len()));
+        let taken: Option<i64> = query.fetch_one(&mut *connection).await?;
         let Some(taken) = taken else { continue };
         let at = chunk.iter().position(|row| row.item == taken).unwrap_or_default();
-        let (free,): (i64,) = sqlx::query_as(
+        let free: i64 = sqlx::query_scalar(
             "SELECT item + 1 FROM indexed_item AS i WHERE item >= ?1 AND NOT EXISTS \
              (SELECT 1 FROM indexed_item WHERE item = i.item + 1) ORDER BY item LIMIT 1",
         )
@@ -286,7 +255,7 @@ async fn first_taken(
 /// Stores the cursor of a file; returns the file's number.
 async fn put_file(connection: &mut SqliteConnection, part: &IndexPart) -> Result<i64, sqlx::Error> {
     let file = &part.file;
-    let (number,): (i64,) = sqlx::query_as(
+    sqlx::query_scalar(
         "INSERT INTO indexed_file (path, thread_id, source, cwd, generation, next_seq, last_seq, \
          last_digest, at_ms, items, dropped) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0) \
          ON CONFLICT (path) WHERE dropped = 0 DO UPDATE SET thread_id = excluded.thread_id, \
@@ -305,8 +274,7 @@ async fn put_file(connection: &mut SqliteConnection, part: &IndexPart) -> Result
     .bind(file.at_ms)
     .bind((part.items.len() as u64).cast_signed())
     .fetch_one(connection)
-    .await?;
-    Ok(number)
+    .await
 }
 
 async fn insert(connection: &mut SqliteConnection, rows: &[Row<'_>]) -> Result<(), sqlx::Error> {
@@ -336,27 +304,25 @@ async fn insert(connection: &mut SqliteConnection, rows: &[Row<'_>]) -> Result<(
     Ok(())
 }
 
-async fn delete(connection: &mut SqliteConnection, items: &[(i64,)]) -> Result<(), sqlx::Error> {
+async fn delete(connection: &mut SqliteConnection, items: &[i64]) -> Result<(), sqlx::Error> {
     for table in
         ["DELETE FROM item_text WHERE rowid IN ", "DELETE FROM indexed_item WHERE item IN "]
     {
         let mut query = QueryBuilder::<Sqlite>::new(table);
-        push_list(&mut query, items.iter().map(|(item,)| item));
+        push_list(&mut query, items);
         query.build().persistent(is_cached(items.len())).execute(&mut *connection).await?;
     }
     Ok(())
 }
 
 /// Merges segments of the index, writing about `pages` pages; `false` when there is nothing left to merge.
-async fn merge(pools: &Pools, pages: i64) -> Result<bool, sqlx::Error> {
-    let mut connection = pools.writer().acquire().await?;
+async fn merge(writer: &SqlitePool, pages: i64) -> Result<bool, sqlx::Error> {
+    let mut connection = writer.acquire().await?;
     let changes = "SELECT total_changes()";
-    let (before,): (i64,) = sqlx::query_as(changes).fetch_one(&mut *connection).await?;
-    sqlx::query("INSERT INTO item_text (item_text, rank) VALUES ('merge', ?1)")
-        .bind(pages)
-        .execute(&mut *connection)
-        .await?;
-    let (after,): (i64,) = sqlx::query_as(changes).fetch_one(&mut *connection).await?;
+    let before: i64 = sqlx::query_scalar(changes).fetch_one(&mut *connection).await?;
+    let merge = sqlx::query("INSERT INTO item_text (item_text, rank) VALUES ('merge', ?1)");
+    merge.bind(pages).execute(&mut *connection).await?;
+    let after: i64 = sqlx::query_scalar(changes).fetch_one(&mut *connection).await?;
     // The command itself counts as one change.
     Ok(after - before > 1)
 }

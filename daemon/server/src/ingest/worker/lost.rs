@@ -74,14 +74,8 @@ impl Worker {
             let entries = self.shared.catalogue.lock();
             let forks = entries.iter().filter_map(|(path, entry)| {
                 let known = entry.known.as_ref().filter(|known| known.is_missing_base())?;
-                let job = Job {
-                    path: entry.listed.map(|_| path.to_string())?,
-                    source: entry.source,
-                    archived: entry.archived,
-                    restart: true,
-                    moved_from: None,
-                    archived_text: None,
-                };
+                let path = entry.listed.map(|_| path.to_string())?;
+                let job = Job { restart: true, ..Job::of(path, entry.source, entry.archived) };
                 Some((job, known.base_thread.clone()?))
             });
             forks.collect()
@@ -153,7 +147,7 @@ impl Worker {
         let folder = archive.folder().to_owned();
         let looking = move || {
             let forgotten = ForgottenThreads::read(&folder)
-                .map_err(|error| StoreError::Access { path: folder, detail: error.to_string() })?;
+                .map_err(|error| StoreError::access(&folder, &error))?;
             let mut presence = Presence::default();
             texts.retain(|text| {
                 !forgotten.has(&text.thread_id) && presence.is_gone(Path::new(&text.path))
@@ -165,13 +159,10 @@ impl Worker {
         };
         let roots = &self.shared.roots;
         let is_below = |root: &Root, path: &str| Path::new(path).starts_with(&root.path);
-        let job = |text: ArchivedTranscript| Job {
-            archived: roots.iter().any(|root| root.archived && is_below(root, &text.path)),
-            path: text.path,
-            source: text.source,
-            restart: false,
-            moved_from: None,
-            archived_text: u64::try_from(text.generation).ok(),
+        let job = |text: ArchivedTranscript| {
+            let archived = roots.iter().any(|root| root.archived && is_below(root, &text.path));
+            let archived_text = u64::try_from(text.generation).ok();
+            Job { archived_text, ..Job::of(text.path, text.source, archived) }
         };
         Ok(texts?.into_iter().map(job).collect())
     }

@@ -15,7 +15,6 @@ use crate::ingest::events::{IngestWarning, WarningKind};
 /// Maximum pause after the store refused a batch.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Maximum paths that are warned of.
 const PATHS_WARNED_MAX: usize = 1_024;
 
 impl Worker {

@@ -7,7 +7,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -88,9 +87,7 @@ pub(crate) fn names_worktree(git_dir: &Path, root: &Path) -> bool {
 
 /// The only line of a small regular file.
 fn path_in(path: &Path) -> Option<OsString> {
-    let (file, _) = no_follow::regular(path).ok()?;
-    let mut bytes = Vec::new();
-    file.take(PATH_BYTES).read_to_end(&mut bytes).ok()?;
+    let mut bytes = no_follow::read(path, PATH_BYTES).ok()?;
     while matches!(bytes.last(), Some(b'\n' | b'\r')) {
         bytes.pop();
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::rollout::records::{MessageRecords, Record, RecordFolders, SessionRecords};
@@ -72,7 +72,7 @@ pub(super) fn read(
     if stat.size > bytes_max {
         return Ok(Some(StoredSession { stat, session: None }));
     }
-    let session = match Record::of(&bytes_of(&places.session, bytes_max)?) {
+    let session = match Record::of(&no_follow::read(&places.session, bytes_max)?) {
         Record::Object(session) => session,
         // Without the session's record its messages belong to no one; usually it is being written.
         Record::Broken(_) => {
@@ -118,15 +118,9 @@ fn records_in(folder: &Path) -> Vec<PathBuf> {
 
 /// `None` if it was deleted after its folder was read.
 fn record(path: &Path, bytes_max: u64) -> io::Result<Option<Record>> {
-    match bytes_of(path, bytes_max) {
+    match no_follow::read(path, bytes_max) {
         Ok(bytes) => Ok(Some(Record::of(&bytes))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn bytes_of(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    no_follow::regular(path)?.0.take(bytes_max).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

@@ -81,9 +81,7 @@ pub struct Deps {
     pub clock: Clock,
     pub events: EventHub,
     pub shutdown: Shutdown,
-    /// Counters of the socket server.
     pub counters: Arc<Counters>,
-    /// Lock of the state folder.
     pub state: Option<Arc<Lock>>,
     /// Runtimes for indexing and archiving; `None` runs them on the main one, as a simulation needs.
     pub followers: Option<[Handle; 2]>,

@@ -43,7 +43,6 @@ use Field::{
     Compaction, Folder, FolderOrProject, Handle, NoItems, Only, Thread, Transcript, TurnEnd,
 };
 
-/// The permitted params of a method.
 struct MethodFields {
     method: &'static str,
     /// Params that name something, or whose values are limited.
@@ -312,7 +311,6 @@ fn is_turn_end(event: &Value) -> bool {
     }
 }
 
-/// The folder in which the calling agent works.
 pub(super) fn work_folder(context: &CallContext) -> Result<&str, Failure> {
     match context.peer.folder() {
         Some(WorkFolder::Known(folder)) => Ok(folder),

@@ -49,7 +49,6 @@ impl Failure {
         Self { error: Box::new(self.error.with_hint(hint)), ..self }
     }
 
-    /// Adds details for the client.
     #[must_use]
     pub fn with_detail(self, detail: Value) -> Self {
         Self { error: Box::new(self.error.with_detail(detail)), ..self }
@@ -155,7 +154,6 @@ impl Failure {
         self.error.kind()
     }
 
-    /// The path in its details.
     pub(super) fn path(&self) -> Option<&str> {
         self.error.data.as_ref()?.detail.as_ref()?.get("path")?.as_str()
     }
@@ -205,7 +203,6 @@ const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 /// Maximum ids in the error of an ambiguous one.
 const CANDIDATES_SHOWN: usize = 8;
 
-/// The hint for a compaction that does not exist.
 const PRUNED: &str = "longhaul compaction list shows the kept ones; a started one exists when its job is done, see \
                       longhaul job list; old ones are deleted by compaction.keep_days and \
                       compaction.keep_per_thread of the configuration";

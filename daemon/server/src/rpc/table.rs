@@ -103,7 +103,6 @@ impl Table {
         self.gate.clone()
     }
 
-    /// Registers handlers over `service`.
     pub fn of<S>(&mut self, service: &Arc<S>) -> Handlers<'_, S> {
         Handlers { table: self, service: service.clone() }
     }
@@ -326,7 +325,6 @@ impl MethodEntry {
         redacting.await.map_err(Failure::internal)?.map_err(Failure::internal)
     }
 
-    /// Checks that the connection may call the method.
     fn allow(&self, context: &CallContext) -> Result<(), Failure> {
         if context.peer.caller == Caller::Agent && self.agents == AgentAccess::No {
             return Err(Failure::forbidden(format!("{} is not for agents", self.name)));
@@ -360,7 +358,6 @@ impl MethodEntry {
     }
 }
 
-/// The answer to a call, as JSON.
 fn answer(id: &Id<'_>, result: &impl Serialize) -> serde_json::Result<Box<str>> {
     let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();
     serde_json::to_writer(&mut text, id)?;

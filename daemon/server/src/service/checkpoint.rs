@@ -21,7 +21,6 @@ use super::item_index::ItemIndex;
 use super::snapshot::{Snapshot, Snapshots};
 use crate::clock::Clock;
 
-/// Which view to render.
 #[derive(Debug)]
 pub struct ViewQuery<'a> {
     pub thread_id: &'a str,
@@ -33,7 +32,6 @@ pub struct ViewQuery<'a> {
     pub focus: &'a str,
 }
 
-/// Result of a proposed update.
 #[derive(Debug)]
 pub struct UpdateOutcome {
     /// Why it was rejected; `None` if it was accepted.
@@ -66,7 +64,6 @@ impl Checkpoints {
         Ok((document, digest, snapshot.seq()))
     }
 
-    /// The checkpoint's text.
     pub async fn view(&self, query: ViewQuery<'_>) -> Result<ViewResult, ServiceError> {
         let ViewQuery { thread_id, as_of, caps, max_tokens, focus } = query;
         let snapshot = self.snapshots.of(thread_id, as_of).await?;

@@ -32,7 +32,6 @@ pub enum ChoiceSubject {
 #[derive(Debug)]
 pub struct ChoiceOutcome {
     pub stored: StoredChoice,
-    /// It was already active.
     pub already_active: bool,
 }
 

@@ -45,7 +45,6 @@ const CONTEXT_BYTES: u64 = 1 << 20;
 /// By this line a thread's first turn has started, with its context.
 const BEGINNING_SEQ: u64 = 16;
 
-/// A thread that continues another.
 #[derive(Debug, Clone)]
 pub struct NewThread {
     pub thread_id: String,
@@ -59,7 +58,6 @@ pub struct NewThread {
     pub resume: Option<ResumePrice>,
 }
 
-/// Starts threads that continue others.
 pub struct Continuations {
     pub(super) compactor: Arc<Compactor>,
     pub(super) snapshots: Arc<Snapshots>,
@@ -71,7 +69,6 @@ pub struct Continuations {
 }
 
 impl Continuations {
-    /// Whether a model can be asked for a summary.
     pub fn has_model(&self) -> bool {
         self.compactor.has_model()
     }

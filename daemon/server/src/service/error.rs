@@ -19,7 +19,6 @@ const SAME_ID: &str = "another item of the thread has this client_item_id";
 pub enum ServiceError {
     #[error("no thread {0:?}")]
     ThreadNotFound(String),
-    /// The thread has no items yet.
     #[error("thread {0:?} has no items yet")]
     CheckpointNotFound(String),
     #[error("no item at handle {0:?}")]
@@ -29,7 +28,6 @@ pub enum ServiceError {
     /// The transcript no longer has the content that the handle names.
     #[error("the lines of {handle:?} in {path} have changed")]
     SourceChanged { handle: String, path: String },
-    /// The archive has nothing of this thread.
     #[error("nothing of thread {0:?} is archived")]
     NotArchived(String),
     /// The archived thread is damaged beyond repair.
@@ -48,7 +46,6 @@ pub enum ServiceError {
         again: String,
         cause: StoreError,
     },
-    /// The caller's view of the thread is outdated.
     #[error("the thread is at seq {present}, not {expected}")]
     StaleBase {
         /// What the caller expected.
@@ -59,10 +56,8 @@ pub enum ServiceError {
     Choice(#[from] ChoiceError),
     #[error("{field}: {reason}")]
     Invalid { field: &'static str, reason: String },
-    /// A value exceeds its limit.
     #[error("{limit} is {given}: the limit is {max}")]
     Limit { limit: &'static str, max: u64, given: u64 },
-    /// An appended item is invalid.
     #[error("items[{index}]: {reason}")]
     BadItem {
         index: usize,
@@ -70,7 +65,6 @@ pub enum ServiceError {
         client_item_id: String,
         reason: String,
     },
-    /// An appended item exceeds the size limit.
     #[error("items[{index}] has {given} bytes: the limit is {max}")]
     ItemTooLong {
         index: usize,
@@ -79,20 +73,17 @@ pub enum ServiceError {
         max: u64,
         given: u64,
     },
-    /// The thread's agent is writing to it now.
     #[error("thread {thread_id:?} is being written to by its agent")]
     ThreadBusy {
         thread_id: String,
         /// Names of other agents that can continue it.
         others: Vec<&'static str>,
     },
-    /// The transcript belongs to another program.
     #[error("thread {0:?} belongs to another program")]
     ThreadReadOnly(String),
     /// A later compaction is installed.
     #[error("compaction {0:?} cannot be undone: a later one of its thread is installed")]
     Superseded(String),
-    /// The thread has hardly grown since its last compaction.
     #[error(
         "the thread grew by {} tokens since its last compaction: {} are needed",
         grouped(*grown),
@@ -100,12 +91,10 @@ pub enum ServiceError {
     )]
     NotWorthwhile {
         grown: u64,
-        /// Tokens that are needed.
         needed: u64,
     },
     #[error(transparent)]
     Job(#[from] JobError),
-    /// The model's work on memory has ended.
     #[error("the work on memory has ended: {}", .0.name())]
     CurationEnded(CurationEnd),
     #[error("cannot publish memory: {detail}")]
@@ -139,7 +128,6 @@ pub enum ServiceError {
     Fold(#[from] FoldLoadError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The state folder, or the database in it, was removed or replaced.
     #[error("the state folder {0} was removed or replaced: nothing more is stored")]
     StateLost(String),
     #[error("{path}: {source}")]

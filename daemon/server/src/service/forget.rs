@@ -33,7 +33,6 @@ pub(super) struct Followers {
     pub(super) notes: Arc<MemoryNotes>,
 }
 
-/// Forgets threads.
 pub struct Forgetting {
     pub(super) eraser: ThreadEraser,
     pub(super) database: Database,

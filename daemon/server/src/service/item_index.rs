@@ -17,7 +17,6 @@ pub struct Stretch {
     pub end: u64,
 }
 
-/// Index rows of one transcript.
 pub struct FileRows {
     pub source: Source,
     pub path: PathBuf,
@@ -26,7 +25,6 @@ pub struct FileRows {
     pub rows: Vec<ItemRow>,
 }
 
-/// Reads the item index by line of a thread.
 #[derive(Clone)]
 pub struct ItemIndex {
     pub(super) pages: PageTable,

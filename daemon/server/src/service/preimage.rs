@@ -29,7 +29,6 @@ use crate::folder::{self, make_synced};
 /// Prefix of compaction ids, which distinguishes them from threads.
 pub const PREFIX: &str = "cmp_";
 
-/// The id of a compaction, from a unique id.
 pub fn id(unique: &str) -> String {
     format!("{PREFIX}{unique}")
 }
@@ -54,7 +53,6 @@ pub struct Origin {
     pub carried: Vec<usize>,
 }
 
-/// Extensions of a history's files.
 pub const EXTENSIONS: [&str; 4] = ["jsonl", "tmp", "base", "fold"];
 
 /// Maximum number of histories followed back.

@@ -15,7 +15,6 @@ use super::threads::{SYNC_TIMEOUT_DEFAULT, Threads};
 use crate::ingest::{Ingest, LISTED_WITHIN, SyncPoint, SyncTarget};
 use crate::recorder::{AppendReport, Key, Line, OpenThread, Recorder};
 
-/// Maximum bytes of a folder's path.
 const CWD_BYTES_MAX: usize = 4_096;
 
 const TITLE_BYTES_MAX: usize = 1_024;
@@ -36,7 +35,6 @@ pub enum Body {
     Unclear,
 }
 
-/// Threads written by clients.
 pub struct Recordings {
     pub(super) recorder: Arc<Recorder>,
     pub(super) ingest: Arc<Ingest>,

@@ -110,7 +110,6 @@ impl Resolver {
         Ok(handle.to_string())
     }
 
-    /// Finds the output of a call of a thread.
     async fn output_of(&self, thread: &str, call: &str) -> Result<Option<Handle>, ServiceError> {
         let Some(row) = self.projects.threads.get(thread).await? else { return Ok(None) };
         let rows = self.projects.index.rows(&row.file, 0, u64::MAX).await?;

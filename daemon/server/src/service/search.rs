@@ -71,7 +71,6 @@ pub struct Hit {
     pub file: Arc<FileRow>,
     pub row: ItemRow,
     pub thread_id: String,
-    /// The words around the match.
     pub snippet: Snippet,
 }
 
@@ -88,7 +87,6 @@ impl Searcher {
         self.full_text.progress.state()
     }
 
-    /// Finds items by their words.
     pub async fn search(&self, search: SearchQuery) -> Result<SearchPage, ServiceError> {
         let found = tokio::time::timeout(SEARCH_TIME_MAX, self.search_untimed(search)).await;
         found.unwrap_or(Err(ServiceError::SearchDeadline))

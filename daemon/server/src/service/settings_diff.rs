@@ -25,11 +25,9 @@ const PAGE_BYTES: u64 = 4 << 20;
 pub struct SettingsPair {
     /// The settings the model last saw; `None` if it must get all of them.
     pub reference: Option<Settings>,
-    /// The settings of the next turn.
     pub current: Settings,
 }
 
-/// Compares settings with those a thread's model last saw.
 pub struct SettingsDiffs {
     pub(super) snapshots: Arc<Snapshots>,
     pub(super) histories: Arc<Histories>,

@@ -41,7 +41,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The inputs of a view.
     pub fn view_inputs(&self) -> ViewInputs<'_> {
         ViewInputs {
             thread_id: Some(&self.thread_id),

@@ -30,7 +30,6 @@ pub struct Instance {
     pub(super) clock: Clock,
 }
 
-/// Reads the state of the daemon's parts.
 pub struct Status {
     pub instance: Instance,
     pub config: Live,

@@ -11,7 +11,6 @@ use super::search::FullText;
 use crate::heap;
 use crate::ingest::{Ingest, Progress};
 
-/// What to release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caches {
     /// Pages of the databases, which are reloaded in microseconds.
@@ -43,7 +42,6 @@ impl Storage {
         &self.database
     }
 
-    /// Releases caches and unused heap.
     pub(super) async fn release(&self, caches: Caches) {
         if caches == Caches::All {
             self.ingest.forget_folds();

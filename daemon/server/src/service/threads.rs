@@ -22,13 +22,11 @@ pub use items::{ItemRange, Items};
 /// How long the first list after a start waits for the existing transcripts.
 const FIRST_READ_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Default wait of a sync.
 pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_DEFAULT);
 
 /// Longest wait a caller may request.
 const SYNC_TIMEOUT_MAX: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_MAX);
 
-/// The known threads and their items.
 pub struct Threads {
     pub(super) pages: PageTable,
     pub(super) threads: ThreadTable,

@@ -16,7 +16,6 @@ use crate::archive::{ForgottenThreads, contents_of_pack};
 use crate::service::error::ServiceError;
 use crate::transcript::Presence;
 
-/// What was erased of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErasedText {
     pub bytes: u64,

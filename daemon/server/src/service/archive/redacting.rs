@@ -91,7 +91,6 @@ pub(super) async fn erase(
 struct RedactedWriter {
     folder: PathBuf,
     index: ArchiveIndex,
-    /// Number of the first pack.
     first: i64,
     packs: Vec<NewPack>,
     parts: Vec<ArchivedPart>,
@@ -153,7 +152,6 @@ impl RedactedWriter {
         Ok(())
     }
 
-    /// Writes a pack with what is pending.
     fn flush(&mut self) -> io::Result<()> {
         let pending = std::mem::take(&mut self.pending);
         self.pending_bytes = 0;

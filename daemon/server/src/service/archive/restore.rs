@@ -17,7 +17,6 @@ use crate::archive::{ArchivedReader, ArchivedText};
 use crate::new_file;
 use crate::service::error::ServiceError;
 
-/// Bytes copied at a time.
 const COPY_BYTES: usize = 256 << 10;
 
 impl ArchiveKeeper {

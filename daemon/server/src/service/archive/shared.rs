@@ -81,14 +81,12 @@ impl ArchiveShared {
         task.await?
     }
 
-    /// The list of forgotten threads.
     pub(super) async fn forgotten(&self) -> Result<ForgottenThreads, ServiceError> {
         let folder = self.archive.folder().to_owned();
         let read = tokio::task::spawn_blocking(move || ForgottenThreads::read(&folder)).await?;
         read.map_err(|error| ServiceError::file(self.archive.folder(), error))
     }
 
-    /// Whether everything hinted is archived.
     pub(super) fn is_idle(&self) -> bool {
         let mut is_idle = false;
         self.hints.if_none(|| is_idle = self.progress.is_idle.load(Ordering::Relaxed));

@@ -136,7 +136,6 @@ impl ArchiveKeeper {
     }
 }
 
-/// Whether an archived text can be read to its end.
 async fn is_whole(
     archive: &Archive,
     index: &ArchiveIndex,

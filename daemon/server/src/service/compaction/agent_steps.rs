@@ -41,7 +41,6 @@ pub struct AgentSteps {
     running: Arc<Running>,
 }
 
-/// The newest running step of each thread.
 #[derive(Default)]
 struct Running {
     newest: sync::Mutex<HashMap<String, Newest>>,

@@ -114,7 +114,6 @@ impl CompactWork {
     }
 }
 
-/// Classifies the failure: whether a retry may succeed.
 fn failed(error: &ServiceError) -> (FailureKind, String) {
     let kind = match error {
         ServiceError::ThreadNotFound(_)

@@ -140,7 +140,6 @@ fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
     Notice::new(flaw.into_str(), words)
 }
 
-/// Assembles the compaction: sizes and warnings.
 fn assemble(
     id: String,
     request: &Request,

@@ -51,7 +51,6 @@ pub(super) struct Input {
     pub focus: String,
 }
 
-/// Source of a history's items.
 #[derive(Debug)]
 pub(super) enum ItemSource {
     Transcript(Box<longhaul_store::FileRow>),
@@ -100,12 +99,10 @@ impl Input {
         Sizes { before, after: assemble::estimate(history), window: self.window }
     }
 
-    /// The person's pins and drops.
     pub(super) fn choices(&self) -> &Choices {
         &self.semantics.choices
     }
 
-    /// Renders the checkpoint's view.
     pub(super) fn view(&self, max_tokens: u64) -> Rendered {
         self.view_below("", max_tokens)
     }
@@ -123,7 +120,6 @@ impl Input {
     }
 }
 
-/// A history.
 #[derive(Debug, Default)]
 pub(super) struct NumberedItems {
     /// The line of each item.
@@ -159,7 +155,6 @@ pub(super) async fn visible_items(
     Ok(Some(NumberedItems { seqs, items }))
 }
 
-/// The newest model-switch instructions among `items`.
 pub(super) fn newest_switch(items: &[Box<RawValue>]) -> Option<KeptRequest> {
     let classified = classify(items);
     let switch = classified.iter().rfind(|classified| classified.class == Class::ModelSwitch)?;

@@ -36,7 +36,6 @@ pub(super) struct LadderOutcome {
     pub(super) problems: Vec<Notice>,
 }
 
-/// How a run would start.
 pub(super) struct Outlook {
     pub(super) strategy: Strategy,
     pub(super) question: Option<Question>,
@@ -45,7 +44,6 @@ pub(super) struct Outlook {
     pub(super) problems: Vec<Notice>,
 }
 
-/// The history exceeds any model's window.
 const HISTORY_TOO_LARGE: &str = "history_too_large";
 
 pub struct Ladder {
@@ -152,7 +150,6 @@ impl Ladder {
         Outlook { strategy, question, replacement, problems: texts.problems }
     }
 
-    /// Tries one rung that uses a model.
     async fn try_rung(
         &self,
         attempt: &mut Attempt<'_>,

@@ -13,7 +13,6 @@ use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
 use crate::service::retention::PruneRequests;
 
-/// How a compaction is stored.
 #[derive(Clone, Copy)]
 pub(super) enum StoreAs<'a> {
     New,

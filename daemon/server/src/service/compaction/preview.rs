@@ -20,7 +20,6 @@ pub const LISTED_MAX: usize = 256;
 pub struct Preview {
     pub thread_id: String,
     pub seq: u64,
-    /// The strategy a run would try first.
     pub strategy: Strategy,
     pub question: Option<Question>,
     /// Token limit of the view.
@@ -40,7 +39,6 @@ pub struct Preview {
     pub warnings: Vec<Notice>,
 }
 
-/// Builds a preview; `rows` are all items of the history.
 pub(super) fn of(input: Input, outlook: Outlook, rows: Vec<ItemRow>) -> Preview {
     let Outlook { strategy, question, replacement, problems } = outlook;
     let sizes = input.sizes(&replacement.history);

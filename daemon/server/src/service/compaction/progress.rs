@@ -39,7 +39,6 @@ impl Stage {
     }
 }
 
-/// Reason published for a cancelled compaction.
 const CANCELLED: &str = "cancelled";
 
 /// Publishes the events of one compaction: its start, a model's progress, and its end. Dropped before its end, it
@@ -68,12 +67,10 @@ impl ProgressEvents {
         }
     }
 
-    /// The compaction's id.
     pub(super) fn id(&self) -> &str {
         &self.id
     }
 
-    /// The step of an agent's compaction that it is.
     pub(super) fn step_of_agent(&self) -> Option<&RunningStep> {
         self.step.as_ref()
     }

@@ -29,7 +29,6 @@ pub struct UndoOutcome {
     pub history: Vec<Value>,
     /// Handles of all of them.
     pub handles: Vec<(Handle, Span)>,
-    /// Whether `history` holds all items.
     pub complete: bool,
     /// The line that restored the thread's history, if the compaction was installed.
     pub restored_seq: Option<u64>,

@@ -72,7 +72,6 @@ struct SpentTokens {
     output_tokens: Option<u64>,
 }
 
-/// Bills the compactions of threads.
 pub struct Bills {
     threads: ThreadTable,
     compactions: CompactionTable,
@@ -91,7 +90,6 @@ impl Bills {
         Self { threads, compactions, snapshots, prices, known: Mutex::default() }
     }
 
-    /// The bill of a thread.
     pub async fn of_thread(&self, thread_id: &str) -> Result<ThreadBill, ServiceError> {
         let snapshot = self.snapshots.of(thread_id, None).await?;
         let fold = Arc::clone(&snapshot.fold);
@@ -141,7 +139,6 @@ impl Bills {
         Ok(billed)
     }
 
-    /// Costs from other threads of the same agent and model.
     async fn of_model(&self, thread_id: &str, fold: &Fold) -> Result<AgentCost, ServiceError> {
         let head = fold.head();
         let Some(model) = &head.model else { return Ok(AgentCost::Unknown) };

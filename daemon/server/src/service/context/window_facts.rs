@@ -20,7 +20,6 @@ pub(in crate::service) struct KnownWindow {
     pub(in crate::service) gauge: Option<Gauge>,
 }
 
-/// Gathers the facts about windows.
 #[derive(Clone)]
 pub struct WindowFacts {
     pub(in crate::service) gauges: GaugeTable,

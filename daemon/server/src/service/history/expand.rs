@@ -17,7 +17,6 @@ use crate::transcript::{Fallback, LineError, LineReader};
 /// Generation of a transcript that was never rewritten.
 const FIRST_GENERATION: u64 = 1;
 
-/// Items from a transcript.
 #[derive(Debug)]
 pub struct ItemsOfHandle {
     /// The items, byte for byte.
@@ -31,7 +30,6 @@ pub struct ItemsOfHandle {
     pub is_from_archive: bool,
 }
 
-/// Form of the returned items.
 #[derive(Debug, Clone, Copy)]
 enum ItemForm {
     /// Byte for byte as in the transcript.
@@ -40,7 +38,6 @@ enum ItemForm {
     History,
 }
 
-/// Which of the items behind a handle to return.
 #[derive(Debug, Clone, Copy)]
 struct ItemQuery {
     /// The line to begin at.

@@ -32,7 +32,6 @@ pub struct HistoryQuery {
     pub from: Position,
     /// Maximum bytes of items; at least one item is returned.
     pub max_bytes: u64,
-    /// Treatment of encrypted compactions.
     pub opaque: Opaque,
 }
 
@@ -45,7 +44,6 @@ pub enum Opaque {
     AsIs,
 }
 
-/// The beginning of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaseKind {
     Start,
@@ -74,7 +72,6 @@ pub struct VisibleHistory {
     pub is_from_archive: bool,
 }
 
-/// The histories that models see.
 pub struct Histories {
     pub(in crate::service) index: ItemIndex,
     pub(in crate::service) snapshots: Arc<Snapshots>,
@@ -82,7 +79,6 @@ pub struct Histories {
 }
 
 impl Histories {
-    /// A page of the items a model sees.
     pub async fn visible(&self, query: HistoryQuery) -> Result<VisibleHistory, ServiceError> {
         let is_open = self.archive.index().is_some();
         match self.read(query).await {

@@ -19,7 +19,6 @@ const ANSWER_TOKENS: u64 = 1_000;
 /// Maximum bytes of the conversation's end shown to a judge.
 const EXCERPT_BYTES: usize = 6_000;
 
-/// An effect, with its question if it asks one.
 #[derive(Debug, Clone)]
 pub struct StepEffect {
     pub effect: Effect,

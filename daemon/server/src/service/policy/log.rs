@@ -18,7 +18,6 @@ pub struct LogEntry {
     pub repository: Option<Box<RepositoryView>>,
 }
 
-/// A logged decision with its repetition.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     pub row: DecisionRow,
@@ -28,7 +27,6 @@ pub struct Explanation {
     pub decision: Decision,
     /// Its inputs.
     pub situation: Situation,
-    /// The policy at that time.
     pub policy: Policy,
 }
 

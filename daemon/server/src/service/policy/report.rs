@@ -18,7 +18,6 @@ use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 use crate::transcript::each_line;
 
-/// Maximum bytes of a transcript to replay.
 const BYTES_MAX: u64 = 256 << 20;
 
 #[derive(Debug)]
@@ -30,7 +29,6 @@ pub struct ReplayReport {
     pub tracks: Vec<Track>,
 }
 
-/// Window facts for the replay.
 struct ReplayWindow {
     asked: Option<u64>,
     known: KnownWindow,
@@ -51,7 +49,6 @@ pub struct Replays {
 }
 
 impl Replays {
-    /// Replays a thread under every policy.
     pub async fn report(&self, subject: &Subject) -> Result<ReplayReport, ServiceError> {
         let snapshot = self.snapshots.of(&subject.thread_id, None).await?;
         let config = self.config.now();

@@ -23,7 +23,6 @@ use crate::service::texts::TextStore;
 
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    /// The inputs of the decision.
     pub situation: Situation,
     /// The active policy's decision.
     pub named: NamedDecision,

@@ -42,7 +42,6 @@ const CHECKLIST: &str = "\n\nA program kept the quotations below from the conver
 /// Introduces the quotations to a model that is not, because the conversation is too long or was compacted before.
 const CARRY_OVER: &str = "\n\nA part of the conversation is not above. A program kept these quotations of all of it; carry over what still holds.\n\n";
 
-/// An answer, and the input it was made from.
 struct SummaryAnswer<'a> {
     answer: Answer,
     sent: FittedInput<'a>,

@@ -59,7 +59,7 @@ impl Checkpoints {
     ) -> Result<(Value, Digest128, u64), ServiceError> {
         let snapshot = self.snapshots.of(thread_id, as_of).await?;
         let document = serde_json::to_value(document(&snapshot.view_inputs()))
-            .map_err(|source| ServiceError::Undecodable { what: "checkpoint", source })?;
+            .map_err(ServiceError::undecodable("checkpoint"))?;
         let digest = Digest128::of(document.to_string().as_bytes());
         Ok((document, digest, snapshot.seq()))
     }
@@ -104,8 +104,8 @@ impl Checkpoints {
                 Ok(update) => update,
                 Err(rejection) => return Ok(UpdateOutcome { rejection: Some(rejection), seq }),
             };
-            let body = serde_json::to_string(&update)
-                .map_err(|source| ServiceError::Undecodable { what: "update", source })?;
+            let body =
+                serde_json::to_string(&update).map_err(ServiceError::undecodable("update"))?;
             let row = UpdateRow { update_id: 0, seq, created_at_ms: self.clock.now_ms(), body };
             if self.updates.insert(thread_id, snapshot.last_update, &row).await?.is_some() {
                 return Ok(UpdateOutcome { rejection: None, seq });

@@ -149,8 +149,7 @@ impl Contexts {
         let Some(fold) = self.snapshots.fold(thread_id).await? else { return Ok(()) };
         let now_ms = self.clock.now_ms();
         let Some(gauge) = Gauge::of(&fold, reported, now_ms) else { return Ok(()) };
-        let body = serde_json::to_string(&gauge)
-            .map_err(|source| ServiceError::Undecodable { what: "gauge", source })?;
+        let body = serde_json::to_string(&gauge).map_err(ServiceError::undecodable("gauge"))?;
         Ok(self.windows.gauges.set(thread_id, now_ms, &body).await?)
     }
 }

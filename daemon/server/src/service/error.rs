@@ -214,4 +214,12 @@ impl ServiceError {
     pub fn file(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }
+
+    pub fn invalid(field: &'static str, reason: impl Into<String>) -> Self {
+        Self::Invalid { field, reason: reason.into() }
+    }
+
+    pub fn undecodable(what: &'static str) -> impl Fn(serde_json::Error) -> Self + Copy {
+        move |source| Self::Undecodable { what, source }
+    }
 }

@@ -58,8 +58,7 @@ impl Snapshot {
 }
 
 fn read(row: &UpdateRow) -> Result<StoredUpdate, ServiceError> {
-    serde_json::from_str(&row.body)
-        .map_err(|source| ServiceError::Undecodable { what: "update", source })
+    serde_json::from_str(&row.body).map_err(ServiceError::undecodable("update"))
 }
 
 fn placed(thread_id: &str, row: &UpdateRow, choice: Choice) -> StoredChoice {

@@ -151,7 +151,7 @@ impl Request {
                 _ => "templates",
             };
             template::check(*kind, text)
-                .map_err(|error| ServiceError::Invalid { field, reason: error.to_string() })?;
+                .map_err(|error| ServiceError::invalid(field, error.to_string()))?;
         }
         Ok(())
     }

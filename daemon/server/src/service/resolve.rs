@@ -15,14 +15,10 @@ use super::projects::{ProjectSubject, Projects};
 const ID_CHARS: usize = 36;
 
 pub struct Resolver {
-    projects: Arc<Projects>,
+    pub projects: Arc<Projects>,
 }
 
 impl Resolver {
-    pub fn new(projects: Arc<Projects>) -> Self {
-        Self { projects }
-    }
-
     /// The complete id of the only thread whose id begins with `named`; `named` itself if there is none, so that
     /// the caller reports it as missing. With `own`, only threads of that project count.
     ///
@@ -147,7 +143,7 @@ mod tests {
             ids.push((fixture.thread_in(folder, &conversation(1)).await, folder));
         }
         ids.sort_unstable();
-        let resolver = Resolver::new(Arc::clone(&fixture.services.projects));
+        let resolver = Resolver { projects: Arc::clone(&fixture.services.projects) };
         for (id, folder) in &ids {
             assert_eq!(&resolver.thread_by_pages("0", Some(folder), 1).await.unwrap(), id);
         }

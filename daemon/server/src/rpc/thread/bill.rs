@@ -5,20 +5,15 @@ use std::sync::Arc;
 use longhaul_core::compaction::agent_costs::{AgentCosts, AgentUse};
 use longhaul_core::fold::{CompactionBill, WorkAfterCompaction};
 use longhaul_protocol::thread::{
-    self as wire, AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost,
-    CostSource, WorkAfter,
+    self as wire, AgentCompaction, AgentCost, BillParams, BillResult, CompactionCost, CostSource,
+    WorkAfter,
 };
 
-use super::super::convert::same_variants;
+use super::super::convert::{self, same_variants};
 use super::super::error::Failure;
-use super::super::{Table, TableError, convert};
 use crate::service::context::bill::{self, BilledRow, Bills};
 
-pub(in super::super) fn register(table: &mut Table, bills: &Arc<Bills>) -> Result<(), TableError> {
-    table.of(bills).on_async::<Bill, _>(answer)
-}
-
-async fn answer(bills: Arc<Bills>, params: BillParams) -> Result<BillResult, Failure> {
+pub(super) async fn answer(bills: Arc<Bills>, params: BillParams) -> Result<BillResult, Failure> {
     let bill = bills.of_thread(&params.thread_id).await?;
     Ok(BillResult {
         thread_id: bill.thread_id,

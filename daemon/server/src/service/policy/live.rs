@@ -82,7 +82,7 @@ impl LivePolicies {
             return Ok(());
         }
         let subject = Subject { thread_id: thread_id.to_owned(), ..Subject::default() };
-        let state = self.watchers.state(&subject).await?;
+        let state = self.watchers.situations.state(&subject).await?;
         self.check_limit(&state);
         let signals = state.fold.signals();
         let turn = signals.turn();

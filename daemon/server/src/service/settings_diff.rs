@@ -12,7 +12,7 @@ use longhaul_core::context::reference::Settings;
 use longhaul_core::fold::{Fold, Source};
 
 use super::error::ServiceError;
-use super::history::{Histories, HistoryQuery, Opaque, Position};
+use super::history::{Histories, HistoryQuery, Position};
 use super::memory::MemoryReader;
 use super::snapshot::Snapshots;
 use crate::config::Live;
@@ -86,14 +86,8 @@ impl SettingsDiffs {
         let mut shown_documents = ShownDocuments::default();
         let mut from = Some(Position::default());
         while let Some(position) = from {
-            let query = HistoryQuery {
-                thread_id: thread_id.to_owned(),
-                as_of: None,
-                from: position,
-                max_bytes: PAGE_BYTES,
-                opaque: Opaque::AsIs,
-            };
-            let page = self.histories.visible(query).await?;
+            let query = HistoryQuery::as_is(thread_id, None, PAGE_BYTES);
+            let page = self.histories.visible(HistoryQuery { from: position, ..query }).await?;
             page.items.iter().for_each(|item| shown_documents.read(item.get()));
             from = page.next;
         }

@@ -17,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::record::Notice;
 use super::request::Request;
 use crate::service::error::ServiceError;
-use crate::service::history::{Histories, HistoryQuery, Opaque, Position};
+use crate::service::history::{Histories, HistoryQuery, Opaque};
 
 /// Maximum bytes of a history read for a model: several times the largest window there is.
 const HISTORY_BYTES_MAX: u64 = 64 << 20;
@@ -137,14 +137,8 @@ pub(super) async fn visible_items(
     let (items, first_seq) = match &input.items {
         ItemSource::Given { items, first_seq, .. } => (items, *first_seq),
         ItemSource::Transcript(_) => {
-            let query = HistoryQuery {
-                thread_id: input.of.clone(),
-                as_of: Some(input.seq),
-                from: Position::default(),
-                max_bytes: HISTORY_BYTES_MAX,
-                opaque,
-            };
-            let history = histories.visible(query).await?;
+            let query = HistoryQuery::as_is(&input.of, Some(input.seq), HISTORY_BYTES_MAX);
+            let history = histories.visible(HistoryQuery { opaque, ..query }).await?;
             let seqs = history.places.iter().map(|place| place.seq).collect();
             let items = history.items;
             return Ok(history.next.is_none().then_some(NumberedItems { seqs, items }));

@@ -89,10 +89,7 @@ pub enum ServiceError {
         grouped(*grown),
         grouped(*needed)
     )]
-    NotWorthwhile {
-        grown: u64,
-        needed: u64,
-    },
+    NotWorthwhile { grown: u64, needed: u64 },
     #[error(transparent)]
     Job(#[from] JobError),
     #[error("the work on memory has ended: {}", .0.name())]
@@ -105,7 +102,7 @@ pub enum ServiceError {
     },
     /// A search query without words, or with too many.
     #[error("invalid query: {0}")]
-    Query(#[source] QueryError),
+    Query(#[from] QueryError),
     #[error("the search took too long")]
     SearchDeadline,
     #[error("the index is not open yet")]

@@ -6,7 +6,6 @@ use longhaul_core::checkpoint::view::{self, ViewLine, ViewPart};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Disposition, Span};
 use longhaul_core::item::{ItemKind, ItemRow};
-use longhaul_core::tokens;
 use longhaul_protocol::compaction::Question;
 
 use super::input::Input;
@@ -14,7 +13,7 @@ use super::ladder::Outlook;
 use super::record::Notice;
 
 /// Maximum dropped items listed individually, newest first.
-pub const LISTED_MAX: usize = 256;
+const LISTED_MAX: usize = 256;
 
 #[derive(Debug)]
 pub struct Preview {
@@ -88,8 +87,4 @@ fn span_of(rows: &[ItemRow]) -> Option<Span> {
         kind: None,
         ..Span::from(first)
     })
-}
-
-pub fn line_tokens(line: &ViewLine) -> u64 {
-    tokens::of_bytes(line.text.len() as u64 + 1)
 }

@@ -48,7 +48,8 @@ const CANCELLED: &str = "cancelled";
 pub struct ProgressEvents {
     events: EventHub,
     id: String,
-    step: Option<RunningStep>,
+    /// The step of an agent's compaction that it is.
+    pub(super) step: Option<RunningStep>,
     /// Fields of every event; set when it starts.
     facts: OnceLock<Value>,
     has_ended: AtomicBool,
@@ -69,10 +70,6 @@ impl ProgressEvents {
 
     pub(super) fn id(&self) -> &str {
         &self.id
-    }
-
-    pub(super) fn step_of_agent(&self) -> Option<&RunningStep> {
-        self.step.as_ref()
     }
 
     pub(super) fn has_started(&self) -> bool {

@@ -94,6 +94,11 @@ impl Clock {
         }
     }
 
+    /// Whole milliseconds since `began`, an earlier [`Self::elapsed`].
+    pub fn ms_since(&self, began: Duration) -> u64 {
+        u64::try_from(self.elapsed().saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// A new id: a version 7 UUID, sortable by time; counted on a manual clock.
     pub fn new_id(&self) -> String {
         let now_ms = u64::try_from(self.now_ms()).unwrap_or(0);

@@ -44,14 +44,9 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
     let mut table = Table::new(&services.ingest, &services.daemon.state_check, &services.projects);
     let (contexts, texts) = (&services.context.contexts, &services.texts);
-    let threads = &services.thread;
     daemon::register(&mut table, &services.daemon, counters, shutdown)?;
     event::register(&mut table, events)?;
-    thread::register(&mut table, &threads.threads, contexts)?;
-    thread::continuation::register(&mut table, &threads.continuations)?;
-    thread::forget::register(&mut table, &threads.forgetting)?;
-    thread::write::register(&mut table, &threads.recordings)?;
-    thread::bill::register(&mut table, &threads.bills)?;
+    thread::register(&mut table, &services.thread, contexts)?;
     search::register(&mut table, &services.search.searcher)?;
     archive::register(&mut table, &services.archive)?;
     history::register(&mut table, &services.history)?;

@@ -81,9 +81,7 @@ pub struct Deps {
     pub clock: Clock,
     pub events: EventHub,
     pub shutdown: Shutdown,
-    /// Counters of the socket server.
     pub counters: Arc<Counters>,
-    /// Lock of the state folder.
     pub state: Option<Arc<Lock>>,
     /// Runtimes for indexing and archiving; `None` runs them on the main one, as a simulation needs.
     pub followers: Option<[Handle; 2]>,
@@ -154,7 +152,7 @@ impl Services {
         let tasks = startup::start(&deps, &store, &opened, &folder);
         let instance = instance(&clock, socket.clone());
         let models = models(&now, store.models.clone(), &clock).await?;
-        let database = store.database.clone();
+        let (database, compactions) = (store.database.clone(), store.compactions.clone());
         let wiring = Wiring::new(&deps, &instance.id, store, &tasks, models.clone());
         let recorder = Arc::new(Recorder::new(folder, clock.clone()));
         let pruning = wiring.pruning();
@@ -174,13 +172,13 @@ impl Services {
             Storage::new(ingest.clone(), full_text.clone(), archive.clone(), database.clone());
         let storage = Arc::new(storage);
         let thread = wiring.threads(recorder, &compaction.compactor, forgetting);
-        let (log, bills) = (compaction.log.clone(), thread.bills.clone());
+        let bills = thread.bills.clone();
         let daemon = DaemonServices {
             status: Arc::new(Status {
                 instance,
                 config: config.clone(),
                 storage: storage.clone(),
-                costs: CompactionCostReader::new(database.clone(), log, bills),
+                costs: CompactionCostReader::new(database.clone(), compactions, bills),
                 optional: OptionalParts {
                     models: models.clone(),
                     repositories: policy.repositories.clone(),

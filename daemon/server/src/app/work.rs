@@ -10,11 +10,10 @@ use super::TaskFailure;
 use crate::config::Live;
 use crate::jobs::Jobs;
 use crate::jobs::runner;
-use crate::service::compaction::{CompactWork, CompactionJobs};
+use crate::service::compaction::CompactionJobs;
 use crate::service::idle_trim::trim_when_idle;
 use crate::service::memory::{ConsolidateWork, ExtractWork};
-use crate::service::retention::PruneWork;
-use crate::service::search::{FullText, ReindexWork};
+use crate::service::search::FullText;
 use crate::service::storage::Storage;
 use crate::service::{MemoryServices, StateUpkeep};
 
@@ -54,13 +53,14 @@ impl OwnWork {
                 } => {}
             }
         };
+        let extract = Arc::new(ExtractWork(memory.extraction.clone()));
         let consolidate = ConsolidateWork(memory.publisher.clone(), memory.curation.clone());
         tokio::join!(
-            self.work(CompactWork(self.compaction.clone()), &stop),
-            self.work(ExtractWork(memory.extraction.clone()), &stop),
-            self.work(consolidate, &stop),
-            self.work(PruneWork(upkeep.retention.clone()), &stop),
-            self.work(ReindexWork(self.full_text.clone()), &stop),
+            self.work(self.compaction.clone(), &stop),
+            self.work(extract, &stop),
+            self.work(Arc::new(consolidate), &stop),
+            self.work(upkeep.retention.clone(), &stop),
+            self.work(self.full_text.clone(), &stop),
             self.curate(&stop),
             maintenance,
         );
@@ -88,9 +88,9 @@ impl OwnWork {
     }
 
     /// Runs the jobs of one kind, unless external workers do that.
-    async fn work<W: runner::Work>(&self, work: W, stop: &CancellationToken) {
+    async fn work<W: runner::Work>(&self, work: Arc<W>, stop: &CancellationToken) {
         if !self.config.now().jobs.outside.contains(&W::KIND) {
-            runner::run(self.jobs.clone(), Arc::new(work), stop.clone()).await;
+            runner::run(self.jobs.clone(), work, stop.clone()).await;
         }
     }
 }

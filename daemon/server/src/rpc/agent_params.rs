@@ -43,7 +43,6 @@ use Field::{
     Compaction, Folder, FolderOrProject, Handle, NoItems, Only, Thread, Transcript, TurnEnd,
 };
 
-/// The permitted params of a method.
 struct MethodFields {
     method: &'static str,
     /// Params that name something, or whose values are limited.
@@ -158,14 +157,10 @@ impl Field {
 
 /// Restricts agents to their projects.
 pub(super) struct AgentGate {
-    projects: Arc<Projects>,
+    pub(super) projects: Arc<Projects>,
 }
 
 impl AgentGate {
-    pub(super) fn new(projects: Arc<Projects>) -> Self {
-        Self { projects }
-    }
-
     /// Checks the params of a call for the agent's own project, and fills in the agent's folder if absent.
     pub(super) async fn admit(
         &self,
@@ -223,27 +218,20 @@ impl AgentGate {
             let expected = || Failure::invalid(name, "a string");
             value.as_str().ok_or_else(expected)
         };
+        let limited =
+            |bound: &str| Err(Failure::forbidden(format!("params.{name}: an agent may {bound}")));
         let subject = match field {
             Transcript => return Ok(()),
             Only(expected) if value == expected => return Ok(()),
             NoItems if value.as_array().is_some_and(Vec::is_empty) => return Ok(()),
             TurnEnd if is_turn_end(value) => return Ok(()),
-            Only(expected) => {
-                return Err(Failure::forbidden(format!(
-                    "params.{name}: an agent may only give {expected}"
-                )));
-            }
-            NoItems => {
-                return Err(Failure::forbidden(format!(
-                    "params.{name}: an agent may give no items"
-                )));
-            }
+            Only(expected) => return limited(&format!("only give {expected}")),
+            NoItems => return limited("give no items"),
             TurnEnd => {
-                let why = format!(
-                    "params.{name}: an agent may only send turn_ended with notify_only or compact_only, mid_turn with \
-                     compact_only, and compaction_ended"
+                return limited(
+                    "only send turn_ended with notify_only or compact_only, mid_turn with compact_only, and \
+                     compaction_ended",
                 );
-                return Err(Failure::forbidden(why));
             }
             Thread => ProjectSubject::Thread(text()?),
             Handle => ProjectSubject::Handle(text()?),
@@ -312,7 +300,6 @@ fn is_turn_end(event: &Value) -> bool {
     }
 }
 
-/// The folder in which the calling agent works.
 pub(super) fn work_folder(context: &CallContext) -> Result<&str, Failure> {
     match context.peer.folder() {
         Some(WorkFolder::Known(folder)) => Ok(folder),

@@ -11,18 +11,13 @@ use crate::service::archive::{ArchiveKeeper, ArchivedThread};
 
 pub(super) fn register(table: &mut Table, keeper: &Arc<ArchiveKeeper>) -> Result<(), TableError> {
     let mut on = table.of(keeper);
-    on.on_async::<wire::Overview, _>(status)?;
+    on.on_async::<wire::Overview, _>(|keeper, _| async move { Ok(keeper.state().await?) })?;
     on.on_async::<wire::ArchiveList, _>(list)?;
-    on.on_async::<wire::Verify, _>(verify)?;
+    on.on_async::<wire::Verify, _>(|keeper, params| async move {
+        Ok(keeper.check(params.thread_id.as_deref()).await?)
+    })?;
     on.on_async::<wire::Restore, _>(restore)?;
     on.on_async::<wire::Forget, _>(forget)
-}
-
-async fn status(
-    keeper: Arc<ArchiveKeeper>,
-    _: wire::OverviewParams,
-) -> Result<wire::OverviewResult, Failure> {
-    Ok(keeper.state().await?)
 }
 
 async fn list(
@@ -49,11 +44,9 @@ async fn list(
         let next = keeper.with_titles(next).await?;
         found.extend(next.into_iter().filter(|thread| has_words(thread, &words)));
     }
-    let is_cut = found.len() > rows;
-    found.truncate(rows);
-    let next = found.last().filter(|_| is_cut);
-    let next_cursor =
-        next.map(|last| cursor::show(last.transcript.updated_ms, &last.transcript.path));
+    let (found, next_cursor) = convert::page(found, params.limit, |last| {
+        cursor::show(last.transcript.updated_ms, &last.transcript.path)
+    });
     Ok(wire::ArchiveListResult { threads: found.into_iter().map(row).collect(), next_cursor })
 }
 
@@ -79,13 +72,6 @@ fn row(thread: ArchivedThread) -> wire::ArchivedThread {
     }
 }
 
-async fn verify(
-    keeper: Arc<ArchiveKeeper>,
-    params: wire::VerifyParams,
-) -> Result<wire::VerifyResult, Failure> {
-    Ok(keeper.check(params.thread_id.as_deref()).await?)
-}
-
 async fn restore(
     keeper: Arc<ArchiveKeeper>,
     params: wire::RestoreParams,
@@ -98,6 +84,5 @@ async fn forget(
     params: wire::ForgetParams,
 ) -> Result<wire::ForgetResult, Failure> {
     let thread_id = keeper.thread_to_forget(&params.thread_id).await?;
-    let erased = keeper.forget(&thread_id).await?;
-    Ok(wire::ForgetResult { removed_bytes: erased.bytes, only_copy: erased.is_only_copy })
+    Ok(keeper.forget(&thread_id).await?)
 }

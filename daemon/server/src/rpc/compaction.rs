@@ -12,12 +12,10 @@ use longhaul_protocol::compaction::{
     Preview, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start, StartResult,
     Templates, Trigger, Undo, UndoParams, UndoReach, UndoResult,
 };
-use longhaul_protocol::policy::{TemplatesParams, TemplatesResult};
 use longhaul_store::CompactionCursor;
 
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
-use crate::peer::CallContext;
 use crate::service::CompactionServices;
 use crate::service::compaction::{
     self, AgentStep, CompactionJobs, CompactionLog, Compactor, Installer, ModelRef, Request,
@@ -45,7 +43,9 @@ pub(super) fn register(
     log.on_async::<CompactionList, _>(list)?;
     let installer = services.installer.clone();
     log.on_async::<CompactionGet, _>(move |log, params| get(log, installer.clone(), params))?;
-    table.of(texts).on::<Templates>(templates)?;
+    table.of(texts).on::<Templates>(|texts, _, params| {
+        super::texts::templates(texts, TemplateGroup::Compaction, params)
+    })?;
     table.of(&services.undo).on_async::<Undo, _>(undo)
 }
 
@@ -158,14 +158,6 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         redacted: 0,
     };
     Ok(request)
-}
-
-fn templates(
-    texts: &TextStore,
-    _: &CallContext,
-    TemplatesParams { seed }: TemplatesParams,
-) -> Result<TemplatesResult, Failure> {
-    super::texts::templates(texts, TemplateGroup::Compaction, seed.unwrap_or(false))
 }
 
 async fn list(

@@ -12,7 +12,8 @@ use longhaul_core::template::Kind;
 use longhaul_core::thread::{Blocked, ThreadKind, TurnFailure};
 use longhaul_protocol::checkpoint::{Caps, Update};
 use longhaul_protocol::limit::{
-    FOCUS_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, RECEIPT_ENTRIES_MAX,
+    FOCUS_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, RECEIPT_ENTRIES_MAX, SEARCH_HITS_DEFAULT,
+    SEARCH_HITS_MAX,
 };
 use longhaul_protocol::warning::Warning;
 use longhaul_protocol::{compaction as wire, thread};
@@ -38,6 +39,30 @@ pub(super) use same_variants;
 /// The rows of a page. Lowers a limit above the maximum: the cursor shows that there is more.
 pub(super) fn page_rows(limit: Option<u32>) -> u32 {
     limit.unwrap_or(PAGE_ROWS_DEFAULT).clamp(1, PAGE_ROWS_MAX)
+}
+
+/// The first rows of a list in memory, and the cursor of the last of them if more follow.
+pub(super) fn page<T>(
+    rows: impl IntoIterator<Item = T>,
+    limit: Option<u32>,
+    cursor: impl FnOnce(&T) -> String,
+) -> (Vec<T>, Option<String>) {
+    let mut rows = rows.into_iter();
+    let page: Vec<T> = rows.by_ref().take(page_rows(limit) as usize).collect();
+    let next = page.last().filter(|_| rows.next().is_some()).map(cursor);
+    (page, next)
+}
+
+pub(super) fn hits_max(limit: Option<u32>) -> usize {
+    limit.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX) as usize
+}
+
+/// A folder in the form of transcripts: without a slash at the end.
+pub(super) fn folder(path: String) -> String {
+    match path.trim_end_matches('/') {
+        "" => path,
+        trimmed => trimmed.to_owned(),
+    }
 }
 
 /// The focus of a view, without secrets.

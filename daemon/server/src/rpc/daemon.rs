@@ -114,11 +114,10 @@ fn initialize(
 fn bounded(field: &str, value: &str, max: usize) -> Result<(), Failure> {
     match value.len() {
         given if given <= max => Ok(()),
-        given => Err(Failure::new(
-            ErrorKind::LimitExceeded,
-            format!("{field} has {given} bytes, the maximum is {max}"),
-        )
-        .with_detail(json!({ "limit": field, "max": max, "given": given }))),
+        given => {
+            let message = format!("{field} has {given} bytes, the maximum is {max}");
+            Err(Failure::over(message, field, max as u64, given as u64))
+        }
     }
 }
 

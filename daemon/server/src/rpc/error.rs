@@ -49,7 +49,6 @@ impl Failure {
         Self { error: Box::new(self.error.with_hint(hint)), ..self }
     }
 
-    /// Adds details for the client.
     #[must_use]
     pub fn with_detail(self, detail: Value) -> Self {
         Self { error: Box::new(self.error.with_detail(detail)), ..self }
@@ -70,6 +69,11 @@ impl Failure {
     pub fn invalid(field: &str, expected: &str) -> Self {
         Self::new(ErrorKind::InvalidParams, format!("params.{field}: {expected}"))
             .with_detail(json!({ "field": field }))
+    }
+
+    pub fn over(message: String, limit: &str, max: u64, given: u64) -> Self {
+        Self::new(ErrorKind::LimitExceeded, message)
+            .with_detail(json!({ "limit": limit, "max": max, "given": given }))
     }
 
     /// A prefix that several ids share; `message` says how many.
@@ -107,10 +111,7 @@ impl Failure {
     }
 
     fn of_refused_choice(refusal: &ChoiceRefusal, message: String) -> Self {
-        let over = |limit: &str, given: u64, max: u64| {
-            Self::new(ErrorKind::LimitExceeded, message.clone())
-                .with_detail(json!({ "limit": limit, "max": max, "given": given }))
-        };
+        let over = |limit, given, max| Self::over(message.clone(), limit, max, given);
         let remove = "longhaul pin --list lists them, longhaul pin --remove ID removes one";
         match *refusal {
             ChoiceRefusal::TooLong { given, max } => over("choice_bytes", given, max)
@@ -124,10 +125,6 @@ impl Failure {
             }
             ChoiceRefusal::Empty | ChoiceRefusal::TooShort => Self::invalid("text", &message),
         }
-    }
-
-    pub fn thread_not_found(thread: &str) -> Self {
-        Self::new(ErrorKind::ThreadNotFound, format!("no thread {thread:?}"))
     }
 
     fn of_file(path: &str, source: io::Error) -> Self {
@@ -155,7 +152,6 @@ impl Failure {
         self.error.kind()
     }
 
-    /// The path in its details.
     pub(super) fn path(&self) -> Option<&str> {
         self.error.data.as_ref()?.detail.as_ref()?.get("path")?.as_str()
     }
@@ -205,15 +201,9 @@ const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 /// Maximum ids in the error of an ambiguous one.
 const CANDIDATES_SHOWN: usize = 8;
 
-/// The hint for a compaction that does not exist.
 const PRUNED: &str = "longhaul compaction list shows the kept ones; a started one exists when its job is done, see \
                       longhaul job list; old ones are deleted by compaction.keep_days and \
                       compaction.keep_per_thread of the configuration";
-
-/// Whether a handle refers to given items instead of a thread's.
-fn is_of_items(handle: &str) -> bool {
-    handle.starts_with(preimage::PREFIX)
-}
 
 fn curation_kind(end: &CurationEnd) -> ErrorKind {
     match end {
@@ -250,7 +240,8 @@ impl From<ServiceError> for Failure {
             ServiceError::Superseded(_) => failure(ErrorKind::IllegalTransition)
                 .with_hint("undo the later ones first, starting with the newest"),
             ServiceError::CheckpointNotFound(_) => failure(ErrorKind::CheckpointNotFound),
-            ServiceError::HandleNotFound(handle) if is_of_items(&handle) => {
+            // Of given items, not of a thread.
+            ServiceError::HandleNotFound(handle) if handle.starts_with(preimage::PREFIX) => {
                 failure(ErrorKind::HandleNotFound).with_hint(PRUNED)
             }
             ServiceError::HandleNotFound(_) => failure(ErrorKind::HandleNotFound),
@@ -285,8 +276,7 @@ impl From<ServiceError> for Failure {
             ServiceError::Sync(error) => error.into(),
             ServiceError::Store(error) | ServiceError::Job(JobError::Store(error)) => error.into(),
             ServiceError::Fold(error) => Self::of_fold(error, message),
-            ServiceError::Limit { limit, max, given } => failure(ErrorKind::LimitExceeded)
-                .with_detail(json!({ "limit": limit, "max": max, "given": given })),
+            ServiceError::Limit { limit, max, given } => Self::over(message, limit, max, given),
             ServiceError::BadItem { index, client_item_id, reason } => {
                 failure(ErrorKind::InvalidParams).with_detail(json!({
                     "index": index, "client_item_id": client_item_id, "reason": reason

@@ -76,7 +76,8 @@ impl SubscribeCall {
             Ok(params) => params,
             Err(failure) => {
                 let refusal = failure.answer(Subscribe::NAME, context);
-                return self.answer(|id| MethodResponse::subscription_error(id, refusal)).await.0;
+                let response = MethodResponse::subscription_error(self.id, refusal);
+                return sent(&self.sink, response).await;
             }
         };
         let SubscribeParams { kinds, since_seq } = params;
@@ -87,31 +88,27 @@ impl SubscribeCall {
         };
         let response_max = self.sink.max_response_size() as usize;
         let payload = ResponsePayload::success(result);
-        let answer = |id| MethodResponse::subscription_response(id, payload, response_max);
-        let (response, call) = self.answer(answer).await;
+        let response = MethodResponse::subscription_response(self.id, payload, response_max);
+        let response = sent(&self.sink, response).await;
         let peer = context.peer.clone();
-        let ended = peer.subscribe(&call.subscription);
+        let ended = peer.subscribe(&self.subscription);
         context.peer.tasks.spawn(async move {
             tokio::select! {
                 () = ended.cancelled() => {}
-                () = feed(subscriber, &call.sink, &call.subscription) => {}
+                () = feed(subscriber, &self.sink, &self.subscription) => {}
             }
-            peer.unsubscribe(&call.subscription);
-            drop(call.permit);
+            peer.unsubscribe(&self.subscription);
+            drop(self.permit);
         });
         response
     }
+}
 
-    async fn answer(
-        self,
-        make: impl FnOnce(Id<'static>) -> MethodResponse,
-    ) -> (MethodResponse, Self) {
-        let response = make(self.id.clone());
-        if self.sink.send(response.to_json()).await.is_err() {
-            tracing::debug!("a client disconnected before its subscription was answered");
-        }
-        (response, self)
+async fn sent(sink: &MethodSink, response: MethodResponse) -> MethodResponse {
+    if sink.send(response.to_json()).await.is_err() {
+        tracing::debug!("a client disconnected before its subscription was answered");
     }
+    response
 }
 
 /// Forwards events until they end or the connection does.

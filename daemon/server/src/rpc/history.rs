@@ -10,9 +10,7 @@ use super::convert::same_variants;
 use super::cursor;
 use super::error::Failure;
 use super::{Table, TableError};
-use crate::service::history::{
-    BaseKind, HandleReader, Histories, HistoryQuery, ItemPlace, Opaque, Position,
-};
+use crate::service::history::{HandleReader, Histories, HistoryQuery, ItemPlace, Opaque, Position};
 use crate::service::{HistoryServices, ServiceError};
 
 pub(super) fn register(table: &mut Table, services: &HistoryServices) -> Result<(), TableError> {
@@ -42,7 +40,7 @@ async fn get(
     Ok(wire::HistoryGetResult {
         thread_id: params.thread_id,
         seq: history.seq,
-        base: wire::Base { kind: base_kind(history.base.0), seq: history.base.1 },
+        base: history.base,
         items: history.items,
         origins: history.places.into_iter().map(place).collect(),
         tokens: history.tokens,
@@ -58,10 +56,6 @@ fn read_cursor(cursor: &str) -> Option<(u64, Position)> {
     let mut numbers = cursor.splitn(3, '.').map(|number| number.parse::<u64>().ok());
     let (as_of, seq, index) = (numbers.next()??, numbers.next()??, numbers.next()??);
     Some((as_of, Position { seq, index }))
-}
-
-fn base_kind(kind: BaseKind) -> wire::BaseKind {
-    same_variants!(kind, BaseKind => wire::BaseKind, Start | Replacement | Summary | Opaque)
 }
 
 fn place(place: ItemPlace) -> wire::Origin {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use longhaul_core::job::{self, JobKey};
 use longhaul_protocol::job::{
-    Cancel, Job, JobEvent, JobGet, JobGetResult, JobList, JobListParams, JobListResult, JobParams,
-    JobResult, Retry, Why, WhyResult,
+    Ask, Cancel, Claim, Complete, Fail, Heartbeat, Job, JobEvent, JobGet, JobGetResult, JobList,
+    JobListParams, JobListResult, JobParams, JobResult, Retry, Why, WhyResult,
 };
 use longhaul_store::JobFilter;
 
@@ -24,8 +24,12 @@ pub(super) fn register(table: &mut Table, services: &JobServices) -> Result<(), 
     on.on_async::<JobGet, _>(get)?;
     on.on_async::<Retry, _>(retry)?;
     on.on_async::<Cancel, _>(cancel)?;
-    worker::register(&mut on)?;
-    worker::register_results(&mut table.of(&services.workers))
+    on.on_async::<Heartbeat, _>(worker::heartbeat)?;
+    let mut workers = table.of(&services.workers);
+    workers.on_async::<Claim, _>(worker::claim)?;
+    workers.on_async::<Ask, _>(worker::ask)?;
+    workers.on_async::<Complete, _>(worker::complete)?;
+    workers.on_async::<Fail, _>(worker::fail)
 }
 
 async fn list(jobs: Arc<Jobs>, params: JobListParams) -> Result<JobListResult, Failure> {
@@ -38,7 +42,7 @@ async fn list(jobs: Arc<Jobs>, params: JobListParams) -> Result<JobListResult, F
 }
 
 async fn get(jobs: Arc<Jobs>, params: JobParams) -> Result<JobGetResult, Failure> {
-    let key = key(&params)?;
+    let key = key_of(&params.job)?;
     let (job, _) = jobs.why(&key).await.map_err(ServiceError::from)?;
     let events = jobs.events(&key).await.map_err(ServiceError::from)?;
     let event = |event: longhaul_store::JobEvent| JobEvent {
@@ -51,7 +55,7 @@ async fn get(jobs: Arc<Jobs>, params: JobParams) -> Result<JobGetResult, Failure
 }
 
 async fn why(states: Arc<JobStates>, params: JobParams) -> Result<WhyResult, Failure> {
-    let JobState { job, is_outside, due } = states.why(key(&params)?).await?;
+    let JobState { job, is_outside, due } = states.why(key_of(&params.job)?).await?;
     let (job, (reason, mut text, wait_ms)) = match job {
         Some((job, why)) => (Some(job), describe(why, is_outside)),
         None => (None, ("not_asked", "it was never requested".to_owned(), None)),
@@ -96,17 +100,13 @@ fn describe(why: job::Why, is_outside: bool) -> (&'static str, String, Option<u6
 }
 
 async fn retry(jobs: Arc<Jobs>, params: JobParams) -> Result<JobResult, Failure> {
-    let job = jobs.retry(&key(&params)?).await.map_err(ServiceError::from)?;
+    let job = jobs.retry(&key_of(&params.job)?).await.map_err(ServiceError::from)?;
     Ok(JobResult { job: job_of(job) })
 }
 
 async fn cancel(jobs: Arc<Jobs>, params: JobParams) -> Result<JobResult, Failure> {
-    let job = jobs.cancel(&key(&params)?).await.map_err(ServiceError::from)?;
+    let job = jobs.cancel(&key_of(&params.job)?).await.map_err(ServiceError::from)?;
     Ok(JobResult { job: job_of(job) })
-}
-
-fn key(params: &JobParams) -> Result<JobKey, Failure> {
-    key_of(&params.job)
 }
 
 fn key_of(job: &str) -> Result<JobKey, Failure> {

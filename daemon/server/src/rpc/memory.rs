@@ -5,25 +5,23 @@ use std::sync::Arc;
 use longhaul_core::memory::{Caller, Origin};
 use longhaul_core::tokens;
 use longhaul_protocol::Block;
-use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
+use longhaul_protocol::limit::MEMORY_READ_TOKENS_MAX;
 use longhaul_protocol::memory::{
     self as wire, AddNote, AddNoteParams, AddNoteResult, Cite, CiteParams, CiteResult, Forget,
-    ForgetParams, ForgetResult, ListNotes, ListNotesParams, ListNotesResult, MemoryFile,
-    MemoryList, MemoryListParams, MemoryListResult, Note, Read, ReadParams, ReadResult, ReviewNote,
+    ForgetParams, ForgetResult, ListNotes, ListNotesParams, ListNotesResult, MemoryList,
+    MemoryListParams, MemoryListResult, Note, Read, ReadParams, ReadResult, ReviewNote,
     ReviewNoteParams, ReviewNoteResult, Run, RunParams, RunResult, Search, SearchParams,
-    SearchResult, Status, StatusParams, StatusResult, Summary, SummaryParams, SummaryResult,
-    Verdict,
+    SearchResult, Status, Summary, SummaryParams, SummaryResult, Verdict,
 };
 use longhaul_store::{Exclusion, NoteRow};
 
 use super::agent_params::work_folder;
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::peer::{self, CallContext, Peer};
+use crate::peer::{self, CallContext};
 use crate::service::MemoryServices;
 use crate::service::memory::{
-    Citations, LinesQuery, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns, MemorySearch,
-    RunRequest,
+    Citations, LinesQuery, MemoryNotes, MemoryReader, MemoryRuns, MemorySearch, RunRequest,
 };
 
 pub(super) fn register(table: &mut Table, memory: &MemoryServices) -> Result<(), TableError> {
@@ -39,7 +37,9 @@ pub(super) fn register(table: &mut Table, memory: &MemoryServices) -> Result<(),
     notes.on_async::<Forget, _>(forget)?;
     table.of(&memory.citations).on_async::<Cite, _>(cite)?;
     table.of(&memory.runs).on_async::<Run, _>(run)?;
-    table.of(&memory.overview).on_async::<Status, _>(status)
+    table.of(&memory.overview).on_async::<Status, _>(|overview, params| async move {
+        Ok(overview.status(params.thread_id).await?)
+    })
 }
 
 async fn summary(
@@ -62,11 +62,10 @@ async fn summary(
 }
 
 async fn search(reader: Arc<MemoryReader>, params: SearchParams) -> Result<SearchResult, Failure> {
-    let hits_max = params.limit.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
     let search = MemorySearch {
         query: params.query,
         cwd: folder(params.cwd)?,
-        hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
+        hits_max: convert::hits_max(params.limit),
         tokens_max: params.max_tokens,
     };
     let (hits, generation) = reader.search(search).await?;
@@ -77,17 +76,14 @@ async fn list(
     reader: Arc<MemoryReader>,
     params: MemoryListParams,
 ) -> Result<MemoryListResult, Failure> {
-    let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
     let below = params.path.map(|path| format!("{}/", path.trim_end_matches('/')));
     let files = reader.files().await?;
-    let mut files = files
+    let files = files
         .into_iter()
         .filter(|file| below.as_ref().is_none_or(|below| file.path.starts_with(below)))
         .filter(|file| params.cursor.as_ref().is_none_or(|after| file.path > *after));
-    let page: Vec<MemoryFile> = files.by_ref().take(limit).collect();
-    let has_more = files.next().is_some();
-    let next_cursor = page.last().filter(|_| has_more).map(|file| file.path.clone());
-    Ok(MemoryListResult { files: page, root: reader.root(), next_cursor })
+    let (files, next_cursor) = convert::page(files, params.limit, |file| file.path.clone());
+    Ok(MemoryListResult { files, root: reader.root(), next_cursor })
 }
 
 async fn read(
@@ -109,19 +105,15 @@ async fn read(
     Ok(reader.read(query).await?)
 }
 
-/// The caller of a handler of notes, which decides whose words its notes are; every such handler asks here.
-/// `claimed` is what the request claims. A connection on the agents' socket is always an agent's.
-fn caller(peer: &Peer, claimed: Option<wire::Origin>) -> Caller {
-    match claimed {
-        _ if peer.caller == peer::Caller::Agent => Caller::Agent,
+/// Whose words the notes of a call are; every handler of notes asks here. `claimed` is what the request claims. A
+/// connection on the agents' socket is always an agent's.
+fn origin(context: &CallContext, claimed: Option<wire::Origin>) -> Origin {
+    Origin::of_caller(match claimed {
+        _ if context.peer.caller == peer::Caller::Agent => Caller::Agent,
         Some(wire::Origin::Person) => Caller::Person,
         Some(wire::Origin::Agent) => Caller::Agent,
         Some(wire::Origin::Tool | wire::Origin::Client) | None => Caller::Client,
-    }
-}
-
-fn origin(context: &CallContext, claimed: Option<wire::Origin>) -> Origin {
-    Origin::of_caller(caller(&context.peer, claimed))
+    })
 }
 
 fn wire_origin(origin: Origin) -> wire::Origin {
@@ -154,7 +146,6 @@ async fn list_notes(
     notes: Arc<MemoryNotes>,
     params: ListNotesParams,
 ) -> Result<ListNotesResult, Failure> {
-    let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
     let found = notes.list(folder(params.cwd)?).await?.into_iter();
     let found = found.map(|row: NoteRow| Note {
         origin: wire_origin(row.origin),
@@ -164,13 +155,11 @@ async fn list_notes(
         text: row.text.into(),
         at: row.at_ms,
     });
-    let mut found = found
+    let found = found
         .filter(|note| params.pending.is_none_or(|pending| note.pending == pending))
         .filter(|note| params.cursor.as_ref().is_none_or(|after| note.note_id > *after));
-    let page: Vec<Note> = found.by_ref().take(limit).collect();
-    let has_more = found.next().is_some();
-    let next_cursor = page.last().filter(|_| has_more).map(|note| note.note_id.clone());
-    Ok(ListNotesResult { notes: page, next_cursor })
+    let (notes, next_cursor) = convert::page(found, params.limit, |note| note.note_id.clone());
+    Ok(ListNotesResult { notes, next_cursor })
 }
 
 async fn review_note(
@@ -233,19 +222,10 @@ async fn run(runs: Arc<MemoryRuns>, params: RunParams) -> Result<RunResult, Fail
     Ok(runs.run(request).await?)
 }
 
-async fn status(
-    overview: Arc<MemoryOverview>,
-    params: StatusParams,
-) -> Result<StatusResult, Failure> {
-    Ok(overview.status(params.thread_id).await?)
-}
-
 /// A folder in the form of transcripts: absolute, without a slash at the end.
 fn folder(path: Option<String>) -> Result<Option<String>, Failure> {
-    let Some(path) = path else { return Ok(None) };
-    if !path.starts_with('/') {
-        return Err(Failure::invalid("cwd", "an absolute path"));
+    match path {
+        Some(path) if !path.starts_with('/') => Err(Failure::invalid("cwd", "an absolute path")),
+        path => Ok(path.map(convert::folder)),
     }
-    let trimmed = path.trim_end_matches('/');
-    Ok(Some(if trimmed.is_empty() { path } else { trimmed.to_owned() }))
 }

@@ -52,7 +52,7 @@ async fn lookup(prompts: Arc<Prompts>, params: LookupParams) -> Result<LookupRes
         words: words.map(str::to_owned).collect(),
         origin: params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?,
         before: params.cursor.as_deref().map(place_of).transpose()?,
-        limit: usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX),
+        limit: convert::page_rows(params.limit) as usize,
         log_id: params.log_id,
         offset: params.offset,
         thread_id: params.thread_id,

@@ -1,6 +1,6 @@
 //! `policy/*`.
 
-mod admin;
+mod check;
 mod to_wire;
 
 use std::collections::BTreeSet;
@@ -10,15 +10,17 @@ use longhaul_core::policy::judgment::{self, Judgment};
 use longhaul_core::policy::watcher::{Effect as Done, Event};
 use longhaul_core::policy::{Point as At, replay};
 use longhaul_core::signal::Boundary;
+use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::Block;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::policy::{
     Check, Effect, Evaluate, EvaluateParams, EvaluateResult, Explain, ExplainParams, ExplainResult,
-    Log, LogParams, LogResult, LoggedDecision, Point, Report, ReportParams, ReportPolicy,
-    ReportResult, Step, StepEvent, StepParams, StepResult, Templates,
+    Log, LogParams, LogResult, Point, Report, ReportParams, ReportPolicy, ReportResult, Step,
+    StepEvent, StepParams, StepResult, Templates,
 };
 
 use super::error::Failure;
+use super::texts::templates;
 use super::{Table, TableError, convert};
 use crate::config::Live;
 use crate::service::policy::{
@@ -42,8 +44,9 @@ pub(super) fn register(
     decisions.on_async::<Explain, _>(explain)?;
     decisions.on_async::<Log, _>(log)?;
     table.of(&policy.replays).on_async::<Report, _>(report)?;
-    table.of(&Arc::new(config.clone())).on_blocking::<Check>(admin::check)?;
-    table.of(texts).on_blocking::<Templates>(admin::templates)
+    table.of(&Arc::new(config.clone())).on_blocking::<Check>(check::check)?;
+    let group = TemplateGroup::Policy;
+    table.of(texts).on_blocking::<Templates>(move |texts, params| templates(texts, group, params))
 }
 
 async fn evaluate(
@@ -60,7 +63,6 @@ async fn evaluate(
     };
     let record = params.record.unwrap_or(false);
     let found = watchers.evaluate(subject, point, record).await?;
-    let how = (watchers.mode(), watchers.is_mid_turn());
     Ok(EvaluateResult {
         thread_id: found.situation.thread_id,
         seq: found.situation.seq,
@@ -70,7 +72,7 @@ async fn evaluate(
         decision: to_wire::named_decision(&found.named),
         shadows: found.shadows.iter().map(to_wire::named_decision).collect(),
         forecast: to_wire::forecast(&found.forecast),
-        watcher: to_wire::watcher(&found.watcher, how),
+        watcher: to_wire::watcher(&found.watcher, watchers.mode()),
         repository: found.situation.repository.as_deref().map(to_wire::repository),
     })
 }
@@ -86,10 +88,9 @@ async fn step(watchers: Arc<Watchers>, params: StepParams) -> Result<StepResult,
     let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
     let event = |thread: SteppedThread<'_>| watcher_event(event, signs, &thread);
     let stepped = watchers.step(subject, agent.as_deref(), event).await?;
-    let how = (watchers.mode(), watchers.is_mid_turn());
     Ok(StepResult {
         thread_id,
-        watcher: to_wire::watcher(&stepped.watcher, how),
+        watcher: to_wire::watcher(&stepped.watcher, watchers.mode()),
         effects: stepped.effects.into_iter().map(effect).collect(),
         decision: stepped.named.as_ref().map(to_wire::named_decision),
     })
@@ -206,23 +207,12 @@ async fn explain(
         }
         error => error.into(),
     })?;
-    let policy = &found.row.policy;
     Ok(ExplainResult {
         is_reproduced: found.logged.bytes() == found.decision.bytes(),
-        decision: to_wire::decision(policy, Some(id), &found.decision),
-        logged: LoggedDecision {
-            thread_id: found.row.thread_id.clone(),
-            at: found.row.at_ms,
-            seq: found.row.seq,
-            turn: found.row.turn,
-            is_shadow: found.row.shadow,
-            compaction_id: found.row.compaction_id.clone(),
-            not_made: found.row.not_made.clone(),
-            decision: to_wire::decision(policy, Some(id), &found.logged),
-            repository: found.situation.repository.as_deref().map(to_wire::repository),
-        },
+        decision: to_wire::decision(&found.row.policy, Some(id), &found.decision),
         situation: serde_json::to_value(&found.situation).unwrap_or_default(),
         settings: serde_json::to_value(&found.policy).unwrap_or_default(),
+        logged: to_wire::logged(found.row, &found.logged, found.situation.repository.as_deref()),
     })
 }
 
@@ -231,16 +221,8 @@ async fn log(decisions: Arc<DecisionLog>, params: LogParams) -> Result<LogResult
     let limit = convert::page_rows(params.limit);
     let (thread_id, policy) = (params.thread_id.as_deref(), params.policy.as_deref());
     let (rows, events) = decisions.list(thread_id, policy, before, limit).await?;
-    let row = |LogEntry { row, decision, repository }| LoggedDecision {
-        decision: to_wire::decision(&row.policy, Some(row.decision_id), &decision),
-        repository: repository.as_deref().map(to_wire::repository),
-        thread_id: row.thread_id,
-        at: row.at_ms,
-        seq: row.seq,
-        turn: row.turn,
-        is_shadow: row.shadow,
-        compaction_id: row.compaction_id,
-        not_made: row.not_made,
+    let row = |LogEntry { row, decision, repository }| {
+        to_wire::logged(row, &decision, repository.as_deref())
     };
     Ok(LogResult {
         decisions: rows.into_iter().map(row).collect(),

@@ -3,8 +3,6 @@
 //! The beginning of an id stands for the id, and `#747` for a line of the thread named in the same params, so whatever
 //! is printed can be used as a param. The gate for agents then sees whole ids.
 
-use std::sync::Arc;
-
 use jsonrpsee::types::Params;
 use longhaul_protocol::{Method, message_history, thread};
 use memchr::memmem;
@@ -14,7 +12,7 @@ use serde_json::{Map, Value};
 use super::agent_params::work_folder;
 use super::error::Failure;
 use crate::peer::{CallContext, Caller};
-use crate::service::projects::{ProjectSubject, Projects};
+use crate::service::projects::ProjectSubject;
 use crate::service::resolve::Resolver;
 
 /// Methods that write under an id, which may be new: their ids are used literally.
@@ -33,15 +31,10 @@ struct Named {
 }
 
 pub(super) struct References {
-    resolver: Resolver,
-    projects: Arc<Projects>,
+    pub(super) resolver: Resolver,
 }
 
 impl References {
-    pub(super) fn new(projects: Arc<Projects>) -> Self {
-        Self { resolver: Resolver::new(projects.clone()), projects }
-    }
-
     /// The params with complete references; `None` if they are already complete, or are not valid params, which the
     /// strict reader then reports.
     pub(super) async fn complete(
@@ -56,28 +49,28 @@ impl References {
         let own = match context.peer.caller {
             Caller::Agent if named.is_any() => {
                 let folder = work_folder(context)?;
-                self.projects.of(ProjectSubject::Folder(folder)).await?
+                self.resolver.projects.of(ProjectSubject::Folder(folder)).await?
             }
             Caller::Agent | Caller::Person => None,
         };
         let own = own.as_deref();
-        let mut changes: Vec<(&str, String)> = Vec::new();
+        let mut changes = Vec::new();
         if let Some(id) = &named.thread_id {
-            changes.push(("thread_id", self.resolver.thread(id, own).await?));
+            changes.push(("thread_id", id, self.resolver.thread(id, own).await?));
         }
         if let Some(id) = &named.compaction_id {
-            changes.push(("compaction_id", self.resolver.compaction(id, own).await?));
+            changes.push(("compaction_id", id, self.resolver.compaction(id, own).await?));
         }
         if let Some(handle) = &named.handle {
             let thread = named.thread_id.as_deref();
-            changes.push(("handle", self.resolver.handle(handle, thread, own).await?));
+            changes.push(("handle", handle, self.resolver.handle(handle, thread, own).await?));
         }
-        changes.retain(|(name, whole)| named.value(name) != Some(whole));
+        changes.retain(|(_, given, whole)| *given != whole);
         if changes.is_empty() {
             return Ok(None);
         }
         let mut map: Map<String, Value> = serde_json::from_str(text).map_err(Failure::internal)?;
-        for (name, whole) in changes {
+        for (name, _, whole) in changes {
             map.insert(name.to_owned(), whole.into());
         }
         Ok(Some(Value::Object(map).to_string()))
@@ -85,14 +78,6 @@ impl References {
 }
 
 impl Named {
-    fn value(&self, name: &str) -> Option<&String> {
-        match name {
-            "thread_id" => self.thread_id.as_ref(),
-            "compaction_id" => self.compaction_id.as_ref(),
-            _ => self.handle.as_ref(),
-        }
-    }
-
     fn is_any(&self) -> bool {
         self.thread_id.is_some() || self.compaction_id.is_some() || self.handle.is_some()
     }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
-use longhaul_protocol::limit::{SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::thread::{Search, SearchHit, SearchParams, SearchResult};
 use longhaul_store::SearchFilter;
 
@@ -11,7 +10,7 @@ use super::agent_params::AgentGate;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::peer::CallContext;
-use crate::service::search::{Hit, SearchQuery, Searcher};
+use crate::service::search::{FoundRow, Hit, SearchQuery, Searcher};
 
 pub(super) fn register(table: &mut Table, searcher: &Arc<Searcher>) -> Result<(), TableError> {
     let gate = table.gate();
@@ -30,18 +29,17 @@ async fn search(
     let filter = SearchFilter {
         source: params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?,
         folders: gate
-            .folders(&context, (params.cwd.map(folder), params.thread_id.as_deref()))
+            .folders(&context, (params.cwd.map(convert::folder), params.thread_id.as_deref()))
             .await?,
         thread_id: params.thread_id,
         kinds: kinds.iter().map(|kind| convert::one_of("kinds", kind)).collect::<Result<_, _>>()?,
         since_ms: params.since,
         until_ms: params.until,
     };
-    let hits_max = params.limit.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
     let found = searcher.search(SearchQuery {
         query: params.query,
         filter,
-        hits_max: usize::try_from(hits_max).unwrap_or(usize::MAX),
+        hits_max: convert::hits_max(params.limit),
         tokens_max: params.max_tokens,
     });
     let found = found.await?;
@@ -52,16 +50,8 @@ async fn search(
     })
 }
 
-/// A folder in the form of transcripts: without a slash at the end.
-fn folder(path: String) -> String {
-    match path.trim_end_matches('/') {
-        "" => path,
-        trimmed => trimmed.to_owned(),
-    }
-}
-
 fn hit(hit: Hit) -> SearchHit {
-    let Hit { ranked, file, row, thread_id, snippet } = hit;
+    let Hit { found: FoundRow { ranked, file, row, thread_id }, snippet } = hit;
     let head = file.head.as_ref();
     // In a file that continues another, the first line is not line 0 of the lineage.
     let is_alone = head.is_none_or(|head| head.history_base.is_none());

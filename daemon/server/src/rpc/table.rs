@@ -12,7 +12,7 @@ use jsonrpsee::types::error::OVERSIZED_RESPONSE_CODE;
 use jsonrpsee::types::{ErrorCode, Id, Params};
 use jsonrpsee::{Extensions, MethodCallback, MethodResponse, Methods, ResponsePayload};
 use longhaul_protocol::daemon::Initialize;
-use longhaul_protocol::method::{self, CAPABILITIES};
+use longhaul_protocol::method::{self, CAPABILITIES, MethodInfo};
 use longhaul_protocol::text::gate_into;
 use longhaul_protocol::{AgentAccess, ErrorKind, METHODS, Method};
 use serde::Serialize;
@@ -29,6 +29,7 @@ use super::references::References;
 use crate::ingest::Ingest;
 use crate::peer::{CallContext, Caller, ReadyAnswer};
 use crate::service::projects::Projects;
+use crate::service::resolve::Resolver;
 use crate::service::state_check::StateCheck;
 
 /// Maximum concurrent calls on threads for blocking work.
@@ -53,12 +54,20 @@ pub enum TableError {
 }
 
 pub struct Table {
-    ingest: Arc<Ingest>,
-    state_check: Arc<StateCheck>,
-    gate: Arc<AgentGate>,
-    references: Arc<References>,
+    guards: Arc<Guards>,
     blocking: Arc<Semaphore>,
     pub(super) methods: Methods,
+}
+
+/// What stands before and after every call.
+struct Guards {
+    /// Repairs a database that a call finds damaged.
+    ingest: Arc<Ingest>,
+    /// Rejects answers that would not be kept.
+    state_check: Arc<StateCheck>,
+    /// Restricts agents to their project.
+    gate: Arc<AgentGate>,
+    references: References,
 }
 
 /// Registers the handlers of one service.
@@ -69,41 +78,33 @@ pub struct Handlers<'a, S> {
 
 /// The state shared by all calls of one method.
 pub(super) struct MethodEntry {
-    ingest: Arc<Ingest>,
-    state_check: Arc<StateCheck>,
-    gate: Arc<AgentGate>,
-    references: Arc<References>,
-    name: &'static str,
-    /// What an agent may do with the method.
-    agents: AgentAccess,
+    guards: Arc<Guards>,
+    info: &'static MethodInfo,
     /// The bit of the capability that the method needs.
     capability: u32,
 }
 
 impl Table {
-    /// An empty table. If a call finds the database damaged, `ingest` repairs it. `state_check` rejects answers that would not
-    /// be kept. `projects` restricts agents to their project.
     pub fn new(
         ingest: &Arc<Ingest>,
         state_check: &Arc<StateCheck>,
         projects: &Arc<Projects>,
     ) -> Self {
-        Self {
+        let guards = Guards {
             ingest: ingest.clone(),
             state_check: state_check.clone(),
-            gate: Arc::new(AgentGate::new(projects.clone())),
-            references: Arc::new(References::new(projects.clone())),
-            blocking: Arc::new(Semaphore::new(BLOCKING_CALLS_MAX)),
-            methods: Methods::new(),
-        }
+            gate: Arc::new(AgentGate { projects: projects.clone() }),
+            references: References { resolver: Resolver { projects: projects.clone() } },
+        };
+        let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
+        Self { guards: Arc::new(guards), blocking, methods: Methods::new() }
     }
 
     /// The gate for agents, for handlers that search several folders.
     pub(super) fn gate(&self) -> Arc<AgentGate> {
-        self.gate.clone()
+        self.guards.gate.clone()
     }
 
-    /// Registers handlers over `service`.
     pub fn of<S>(&mut self, service: &Arc<S>) -> Handlers<'_, S> {
         Handlers { table: self, service: service.clone() }
     }
@@ -122,16 +123,7 @@ impl Table {
             true => HANDSHAKE,
             false => capability_bit(info.capability),
         };
-        let Self { ingest, state_check, gate, references, .. } = self;
-        Ok(MethodEntry {
-            ingest: ingest.clone(),
-            state_check: state_check.clone(),
-            gate: gate.clone(),
-            references: references.clone(),
-            name: info.name,
-            agents: info.agents,
-            capability,
-        })
+        Ok(MethodEntry { guards: self.guards.clone(), info, capability })
     }
 
     pub(super) fn insert(
@@ -156,6 +148,9 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
         + 'static,
     ) -> Result<(), TableError> {
         let (entry, service) = (self.table.entry::<M>()?, self.service.clone());
+        if entry.info.agents == AgentAccess::OwnProject {
+            return Err(TableError::NeedsGate(M::NAME));
+        }
         let callback =
             move |id: Id<'_>, params: Params<'_>, response_max, extensions: Extensions| {
                 let Some(context) = extensions.get::<CallContext>() else { return no_context(id) };
@@ -172,9 +167,6 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                     }
                 }
             };
-        if self.table.entry::<M>()?.agents == AgentAccess::OwnProject {
-            return Err(TableError::NeedsGate(M::NAME));
-        }
         self.table.insert(M::NAME, MethodCallback::Sync(Arc::new(callback)))
     }
 
@@ -214,7 +206,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                     Err(failure) => Err(failure),
                 };
                 // Check last: everything stored before is then in the current file.
-                let result = entry.state_check.check().map_err(Failure::from).and(result);
+                let result = entry.guards.state_check.check().map_err(Failure::from).and(result);
                 let result = match result {
                     Err(failure) => Err(entry.repaired(failure).await),
                     result => result,
@@ -266,7 +258,7 @@ impl MethodEntry {
     /// Returns the failure to answer.
     async fn repaired(&self, failure: Failure) -> Failure {
         match failure.kind() {
-            ErrorKind::StoreCorrupt => match self.ingest.recover().await {
+            ErrorKind::StoreCorrupt => match self.guards.ingest.recover().await {
                 Ok(true) => {}
                 // SQLite reports damage also if the disk could not be read.
                 Ok(false) => {
@@ -276,7 +268,7 @@ impl MethodEntry {
                 Err(error) => tracing::error!(%error, "cannot rebuild the damaged database"),
             },
             ErrorKind::SourceChanged => {
-                failure.path().into_iter().for_each(|path| self.ingest.doubt(path));
+                failure.path().into_iter().for_each(|path| self.guards.ingest.doubt(path));
             }
             _ => {}
         }
@@ -300,13 +292,13 @@ impl MethodEntry {
         params: &Params<'_>,
     ) -> Result<M::Params, Failure> {
         self.allow(context)?;
-        let whole = self.references.complete(self.name, context, params).await?;
+        let whole = self.guards.references.complete(self.info.name, context, params).await?;
         let whole = whole.as_deref().map(|text| Params::new(Some(text)));
         let params = whole.as_ref().unwrap_or(params);
-        match (context.peer.caller, self.agents) {
+        match (context.peer.caller, self.info.agents) {
             (Caller::Agent, AgentAccess::OwnProject) => {
                 let given = params::read(params)?;
-                let admitted = self.gate.admit(self.name, context, given).await?;
+                let admitted = self.guards.gate.admit(self.info.name, context, given).await?;
                 let text = Value::Object(admitted).to_string();
                 params::read(&Params::new(Some(&text)))
             }
@@ -321,18 +313,18 @@ impl MethodEntry {
         result: Result<R, Failure>,
     ) -> Result<Box<RawValue>, Failure> {
         let answer = readable(&result?)?;
-        self.gate.check_answer(context, &answer).await?;
+        self.guards.gate.check_answer(context, &answer).await?;
         let redacting = tokio::task::spawn_blocking(move || redacted(answer));
         redacting.await.map_err(Failure::internal)?.map_err(Failure::internal)
     }
 
-    /// Checks that the connection may call the method.
     fn allow(&self, context: &CallContext) -> Result<(), Failure> {
-        if context.peer.caller == Caller::Agent && self.agents == AgentAccess::No {
-            return Err(Failure::forbidden(format!("{} is not for agents", self.name)));
+        let name = self.info.name;
+        if context.peer.caller == Caller::Agent && self.info.agents == AgentAccess::No {
+            return Err(Failure::forbidden(format!("{name} is not for agents")));
         }
         if context.peer.granted() & self.capability == 0 {
-            let message = format!("{} needs a capability that initialize did not grant", self.name);
+            let message = format!("{name} needs a capability that initialize did not grant");
             return Err(Failure::new(ErrorKind::CapabilityMissing, message));
         }
         Ok(())
@@ -355,12 +347,11 @@ impl MethodEntry {
                 carrier.extensions_mut().insert(ReadyAnswer(answer));
                 carrier
             }
-            Err(failure) => MethodResponse::error(id, failure.answer(self.name, context)),
+            Err(failure) => MethodResponse::error(id, failure.answer(self.info.name, context)),
         }
     }
 }
 
-/// The answer to a call, as JSON.
 fn answer(id: &Id<'_>, result: &impl Serialize) -> serde_json::Result<Box<str>> {
     let mut text = br#"{"jsonrpc":"2.0","id":"#.to_vec();
     serde_json::to_writer(&mut text, id)?;

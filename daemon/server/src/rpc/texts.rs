@@ -1,7 +1,7 @@
 //! The result of `policy/templates` and `compaction/templates`: the texts of a group and their files.
 
 use longhaul_core::template::TemplateGroup;
-use longhaul_protocol::policy::{TemplateInfo, TemplatesResult};
+use longhaul_protocol::policy::{TemplateInfo, TemplatesParams, TemplatesResult};
 
 use super::error::Failure;
 use crate::service::ServiceError;
@@ -10,9 +10,9 @@ use crate::service::texts::{TextStatus, TextStore};
 pub(super) fn templates(
     texts: &TextStore,
     group: TemplateGroup,
-    seed: bool,
+    TemplatesParams { seed }: TemplatesParams,
 ) -> Result<TemplatesResult, Failure> {
-    let seeded = match seed {
+    let seeded = match seed.unwrap_or(false) {
         true => texts.seed(group).map_err(|(path, error)| ServiceError::file(&path, error))?,
         false => Vec::new(),
     };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_protocol::thread::{
-    Items, Sync, SyncParams, SyncResult, ThreadGet, ThreadGetParams, ThreadGetResult, ThreadList,
-    ThreadListParams, ThreadListResult,
+    Append, Bill, Close, Continue, Items, Open, Sync, SyncParams, SyncResult, ThreadForget,
+    ThreadGet, ThreadGetParams, ThreadGetResult, ThreadList, ThreadListParams, ThreadListResult,
 };
 use longhaul_store::{ThreadCursor, ThreadFilter};
 
@@ -16,20 +16,30 @@ use crate::ingest::SyncPoint;
 use crate::peer::CallContext;
 use crate::service::context::Contexts;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, Threads, target};
+use crate::service::{ServiceError, ThreadServices};
 
-pub(super) mod bill;
-pub(super) mod continuation;
-pub(super) mod forget;
+mod bill;
+mod continuation;
 mod items;
-pub(super) mod write;
+mod write;
 
 pub(super) fn register(
     table: &mut Table,
-    threads: &Arc<Threads>,
+    services: &ThreadServices,
     contexts: &Arc<Contexts>,
 ) -> Result<(), TableError> {
+    let mut recordings = table.of(&services.recordings);
+    recordings.on_async::<Open, _>(write::open)?;
+    recordings.on_async::<Append, _>(write::append)?;
+    recordings.on_async::<Close, _>(write::close)?;
+    table.of(&services.bills).on_async::<Bill, _>(bill::answer)?;
+    table.of(&services.continuations).on_async::<Continue, _>(continuation::continue_thread)?;
+    let forgetting = &services.forgetting;
+    table.of(forgetting).on_async::<ThreadForget, _>(|forgetting, params| async move {
+        Ok(forgetting.forget(&params.thread_id).await?)
+    })?;
     let (gate, contexts) = (table.gate(), Arc::clone(contexts));
-    let mut on = table.of(threads);
+    let mut on = table.of(&services.threads);
     on.on_async_with_context::<ThreadList, _>(move |threads, context, params| {
         list(threads, gate.clone(), context, params)
     })?;
@@ -75,7 +85,7 @@ async fn sync(
     let target = target(params.thread_id, params.path)?;
     let reach = SyncPoint { offset: params.min_offset, seq: params.min_seq };
     let synced = threads.sync(target, reach, timeout).await?;
-    let thread_id = synced.thread_id.ok_or_else(|| Failure::thread_not_found(&synced.path))?;
+    let thread_id = synced.thread_id.ok_or(ServiceError::ThreadNotFound(synced.path))?;
     if params.context_window.is_some() || params.context_tokens.is_some() {
         contexts.report(&thread_id, (params.context_window, params.context_tokens)).await?;
     }

@@ -12,7 +12,6 @@ pub struct AgeClock {
 }
 
 impl AgeClock {
-    /// Age of the database in milliseconds.
     pub async fn lived_ms(&self) -> Result<i64, StoreError> {
         self.table.advance(self.clock.moment()).await
     }

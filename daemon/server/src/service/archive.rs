@@ -46,6 +46,6 @@ mod upkeep;
 
 pub(super) use bounds::EvictionFacts;
 pub use keeper::ArchiveKeeper;
-pub use lookup::{ArchiveLookup, ArchivedLines, ArchivedRows};
+pub use lookup::{ArchiveLookup, ArchivedLines};
 pub(super) use shared::ArchiveShared;
 pub use status::ArchivedThread;

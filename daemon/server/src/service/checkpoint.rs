@@ -21,7 +21,6 @@ use super::item_index::ItemIndex;
 use super::snapshot::{Snapshot, Snapshots};
 use crate::clock::Clock;
 
-/// Which view to render.
 #[derive(Debug)]
 pub struct ViewQuery<'a> {
     pub thread_id: &'a str,
@@ -33,7 +32,6 @@ pub struct ViewQuery<'a> {
     pub focus: &'a str,
 }
 
-/// Result of a proposed update.
 #[derive(Debug)]
 pub struct UpdateOutcome {
     /// Why it was rejected; `None` if it was accepted.
@@ -61,12 +59,11 @@ impl Checkpoints {
     ) -> Result<(Value, Digest128, u64), ServiceError> {
         let snapshot = self.snapshots.of(thread_id, as_of).await?;
         let document = serde_json::to_value(document(&snapshot.view_inputs()))
-            .map_err(|source| ServiceError::Undecodable { what: "checkpoint", source })?;
+            .map_err(ServiceError::undecodable("checkpoint"))?;
         let digest = Digest128::of(document.to_string().as_bytes());
         Ok((document, digest, snapshot.seq()))
     }
 
-    /// The checkpoint's text.
     pub async fn view(&self, query: ViewQuery<'_>) -> Result<ViewResult, ServiceError> {
         let ViewQuery { thread_id, as_of, caps, max_tokens, focus } = query;
         let snapshot = self.snapshots.of(thread_id, as_of).await?;
@@ -107,8 +104,8 @@ impl Checkpoints {
                 Ok(update) => update,
                 Err(rejection) => return Ok(UpdateOutcome { rejection: Some(rejection), seq }),
             };
-            let body = serde_json::to_string(&update)
-                .map_err(|source| ServiceError::Undecodable { what: "update", source })?;
+            let body =
+                serde_json::to_string(&update).map_err(ServiceError::undecodable("update"))?;
             let row = UpdateRow { update_id: 0, seq, created_at_ms: self.clock.now_ms(), body };
             if self.updates.insert(thread_id, snapshot.last_update, &row).await?.is_some() {
                 return Ok(UpdateOutcome { rejection: None, seq });

@@ -32,7 +32,6 @@ pub enum ChoiceSubject {
 #[derive(Debug)]
 pub struct ChoiceOutcome {
     pub stored: StoredChoice,
-    /// It was already active.
     pub already_active: bool,
 }
 
@@ -71,8 +70,8 @@ impl PersonChoices {
             let active = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
             choice::admit(&choice, &snapshot.semantics.choices, active)
                 .map_err(ChoiceError::Refused)?;
-            let body = serde_json::to_string(&choice)
-                .map_err(|source| ServiceError::Undecodable { what: "choice", source })?;
+            let body =
+                serde_json::to_string(&choice).map_err(ServiceError::undecodable("choice"))?;
             let (created_at_ms, seq) = (self.clock.now_ms(), snapshot.seq());
             let row = UpdateRow { update_id: 0, seq, created_at_ms, body };
             let inserted = self.updates.insert(thread_id, snapshot.last_update, &row).await?;
@@ -116,7 +115,7 @@ impl PersonChoices {
     ) -> Result<Choice, ServiceError> {
         if handle.of != thread_id {
             let reason = format!("{handle} does not belong to thread {thread_id}");
-            return Err(ServiceError::Invalid { field: "handle", reason });
+            return Err(ServiceError::invalid("handle", reason));
         }
         let found = self.handles.history_items(handle, ITEM_BYTES).await?;
         let whole = choice::text_of(&found.items);

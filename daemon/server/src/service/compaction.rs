@@ -35,7 +35,7 @@ mod texts;
 mod undo;
 
 pub use agent_steps::AgentSteps;
-pub use background::{CompactWork, CompactionJobs};
+pub use background::CompactionJobs;
 pub use compactor::Compactor;
 pub use gather::Gatherer;
 pub use given_items::GivenItems;
@@ -45,7 +45,7 @@ pub use log::CompactionLog;
 pub use loop_guard::LoopGuard;
 pub use packet::Packets;
 pub use prepare::Preparation;
-pub use preview::{Preview, line_tokens};
+pub use preview::Preview;
 pub use record::{Compaction, Notice, Rung, TextSource, TextUsed};
 pub use records::Records;
 pub use request::{AgentStep, ModelRef, Reason, Request, Subject};

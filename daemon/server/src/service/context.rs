@@ -37,7 +37,6 @@ pub struct UsageQuery {
     pub context_window: Option<u64>,
     /// Tokens at which to compact; 0 for never.
     pub auto_compact_limit: Option<u64>,
-    /// Whether to include what the next request costs.
     pub resume: bool,
 }
 
@@ -56,7 +55,6 @@ pub struct Usage {
     pub window: Window,
     /// What the next request costs, if asked for and known.
     pub resume: Option<ResumePrice>,
-    /// Notes for the caller.
     pub remarks: Vec<Remark>,
 }
 
@@ -78,7 +76,6 @@ struct ItemWeights {
     largest: u64,
 }
 
-/// Measures the context windows of threads.
 pub struct Contexts {
     pub(super) windows: WindowFacts,
     pub(super) snapshots: Arc<Snapshots>,
@@ -152,8 +149,7 @@ impl Contexts {
         let Some(fold) = self.snapshots.fold(thread_id).await? else { return Ok(()) };
         let now_ms = self.clock.now_ms();
         let Some(gauge) = Gauge::of(&fold, reported, now_ms) else { return Ok(()) };
-        let body = serde_json::to_string(&gauge)
-            .map_err(|source| ServiceError::Undecodable { what: "gauge", source })?;
+        let body = serde_json::to_string(&gauge).map_err(ServiceError::undecodable("gauge"))?;
         Ok(self.windows.gauges.set(thread_id, now_ms, &body).await?)
     }
 }

@@ -27,7 +27,7 @@ use serde_json::Value;
 use super::compaction::{Compaction, Compactor, Request, Subject};
 use super::context::resume;
 use super::error::ServiceError;
-use super::history::{Histories, HistoryQuery, Opaque, Position};
+use super::history::{Histories, HistoryQuery};
 use super::snapshot::{Snapshot, Snapshots};
 use crate::archive::Archive;
 use crate::clock::Clock;
@@ -45,7 +45,6 @@ const CONTEXT_BYTES: u64 = 1 << 20;
 /// By this line a thread's first turn has started, with its context.
 const BEGINNING_SEQ: u64 = 16;
 
-/// A thread that continues another.
 #[derive(Debug, Clone)]
 pub struct NewThread {
     pub thread_id: String,
@@ -59,7 +58,6 @@ pub struct NewThread {
     pub resume: Option<ResumePrice>,
 }
 
-/// Starts threads that continue others.
 pub struct Continuations {
     pub(super) compactor: Arc<Compactor>,
     pub(super) snapshots: Arc<Snapshots>,
@@ -71,9 +69,8 @@ pub struct Continuations {
 }
 
 impl Continuations {
-    /// Whether a model can be asked for a summary.
     pub fn has_model(&self) -> bool {
-        self.compactor.has_model()
+        self.compactor.ladder.has_model()
     }
 
     /// Compacts a thread and starts a new one from the result: a thread of the agent `to`, else of the thread's
@@ -88,8 +85,7 @@ impl Continuations {
         to: Option<Source>,
     ) -> Result<NewThread, ServiceError> {
         let Subject::Thread { thread_id, as_of } = &request.subject else {
-            let reason = "only a thread can be continued".to_owned();
-            return Err(ServiceError::Invalid { field: "thread_id", reason });
+            return Err(ServiceError::invalid("thread_id", "only a thread can be continued"));
         };
         let snapshot = self.snapshots.of(thread_id, *as_of).await?;
         let checked = as_of.is_none().then(|| DiskCheck::of(&snapshot.view_inputs()));
@@ -179,13 +175,7 @@ impl Continuations {
     async fn standing_context(&self, snapshot: &Snapshot) -> Result<Vec<Value>, ServiceError> {
         let mut items = Vec::new();
         for as_of in [BEGINNING_SEQ, snapshot.seq()] {
-            let query = HistoryQuery {
-                thread_id: snapshot.thread_id.clone(),
-                as_of: Some(as_of),
-                from: Position::default(),
-                max_bytes: CONTEXT_BYTES,
-                opaque: Opaque::AsIs,
-            };
+            let query = HistoryQuery::as_is(&snapshot.thread_id, Some(as_of), CONTEXT_BYTES);
             items.extend(self.histories.visible(query).await?.items);
         }
         let items = items.iter().filter_map(|item| serde_json::from_str(item.get()).ok());
@@ -221,7 +211,7 @@ fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), Servi
 pub fn not_accepting() -> ServiceError {
     let agents: Vec<&str> = accepting().map(Source::name).collect();
     let reason = format!("a thread can continue in one of: {}", agents.join(", "));
-    ServiceError::Invalid { field: "to", reason }
+    ServiceError::invalid("to", reason)
 }
 
 async fn publish(home: PathBuf, transcript: NewTranscript) -> Result<PathBuf, ServiceError> {

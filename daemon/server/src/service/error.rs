@@ -19,7 +19,6 @@ const SAME_ID: &str = "another item of the thread has this client_item_id";
 pub enum ServiceError {
     #[error("no thread {0:?}")]
     ThreadNotFound(String),
-    /// The thread has no items yet.
     #[error("thread {0:?} has no items yet")]
     CheckpointNotFound(String),
     #[error("no item at handle {0:?}")]
@@ -29,7 +28,6 @@ pub enum ServiceError {
     /// The transcript no longer has the content that the handle names.
     #[error("the lines of {handle:?} in {path} have changed")]
     SourceChanged { handle: String, path: String },
-    /// The archive has nothing of this thread.
     #[error("nothing of thread {0:?} is archived")]
     NotArchived(String),
     /// The archived thread is damaged beyond repair.
@@ -48,7 +46,6 @@ pub enum ServiceError {
         again: String,
         cause: StoreError,
     },
-    /// The caller's view of the thread is outdated.
     #[error("the thread is at seq {present}, not {expected}")]
     StaleBase {
         /// What the caller expected.
@@ -59,10 +56,8 @@ pub enum ServiceError {
     Choice(#[from] ChoiceError),
     #[error("{field}: {reason}")]
     Invalid { field: &'static str, reason: String },
-    /// A value exceeds its limit.
     #[error("{limit} is {given}: the limit is {max}")]
     Limit { limit: &'static str, max: u64, given: u64 },
-    /// An appended item is invalid.
     #[error("items[{index}]: {reason}")]
     BadItem {
         index: usize,
@@ -70,7 +65,6 @@ pub enum ServiceError {
         client_item_id: String,
         reason: String,
     },
-    /// An appended item exceeds the size limit.
     #[error("items[{index}] has {given} bytes: the limit is {max}")]
     ItemTooLong {
         index: usize,
@@ -79,33 +73,25 @@ pub enum ServiceError {
         max: u64,
         given: u64,
     },
-    /// The thread's agent is writing to it now.
     #[error("thread {thread_id:?} is being written to by its agent")]
     ThreadBusy {
         thread_id: String,
         /// Names of other agents that can continue it.
         others: Vec<&'static str>,
     },
-    /// The transcript belongs to another program.
     #[error("thread {0:?} belongs to another program")]
     ThreadReadOnly(String),
     /// A later compaction is installed.
     #[error("compaction {0:?} cannot be undone: a later one of its thread is installed")]
     Superseded(String),
-    /// The thread has hardly grown since its last compaction.
     #[error(
         "the thread grew by {} tokens since its last compaction: {} are needed",
         grouped(*grown),
         grouped(*needed)
     )]
-    NotWorthwhile {
-        grown: u64,
-        /// Tokens that are needed.
-        needed: u64,
-    },
+    NotWorthwhile { grown: u64, needed: u64 },
     #[error(transparent)]
     Job(#[from] JobError),
-    /// The model's work on memory has ended.
     #[error("the work on memory has ended: {}", .0.name())]
     CurationEnded(CurationEnd),
     #[error("cannot publish memory: {detail}")]
@@ -116,7 +102,7 @@ pub enum ServiceError {
     },
     /// A search query without words, or with too many.
     #[error("invalid query: {0}")]
-    Query(#[source] QueryError),
+    Query(#[from] QueryError),
     #[error("the search took too long")]
     SearchDeadline,
     #[error("the index is not open yet")]
@@ -139,7 +125,6 @@ pub enum ServiceError {
     Fold(#[from] FoldLoadError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The state folder, or the database in it, was removed or replaced.
     #[error("the state folder {0} was removed or replaced: nothing more is stored")]
     StateLost(String),
     #[error("{path}: {source}")]
@@ -225,5 +210,13 @@ impl ServiceError {
 
     pub fn file(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
+    }
+
+    pub fn invalid(field: &'static str, reason: impl Into<String>) -> Self {
+        Self::Invalid { field, reason: reason.into() }
+    }
+
+    pub fn undecodable(what: &'static str) -> impl Fn(serde_json::Error) -> Self + Copy {
+        move |source| Self::Undecodable { what, source }
     }
 }

@@ -33,7 +33,6 @@ pub(super) struct Followers {
     pub(super) notes: Arc<MemoryNotes>,
 }
 
-/// Forgets threads.
 pub struct Forgetting {
     pub(super) eraser: ThreadEraser,
     pub(super) database: Database,
@@ -59,7 +58,7 @@ impl Forgetting {
         if self.recorder.remove(&thread_id).await? {
             ingest.scan().await?;
         }
-        let archived_bytes = archive.forget(&thread_id).await?.bytes;
+        let archived_bytes = archive.forget(&thread_id).await?.removed_bytes;
         // Ends a pass that still reads the archived text; later ones do not find it.
         ingest.scan().await?;
         // It may have been restored since.

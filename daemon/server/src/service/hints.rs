@@ -15,7 +15,6 @@ pub struct Hints {
     arrived: Notify,
 }
 
-/// Files that may have changed.
 #[derive(Debug, Default)]
 pub struct PendingHints {
     pub paths: BTreeSet<String>,

@@ -6,7 +6,7 @@ mod visible;
 
 pub use expand::HandleReader;
 pub use page::{ItemPlace, Position};
-pub use visible::{BaseKind, Histories, HistoryQuery, Opaque};
+pub use visible::{Histories, HistoryQuery, Opaque};
 
 #[cfg(test)]
 mod tests;

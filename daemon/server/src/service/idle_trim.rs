@@ -37,7 +37,6 @@ pub async fn trim_when_idle(storage: &Storage) {
     }
 }
 
-/// What the looks have shown.
 #[derive(Debug, Default)]
 struct Idleness {
     /// Processor time at the last look.

@@ -17,7 +17,6 @@ pub struct Stretch {
     pub end: u64,
 }
 
-/// Index rows of one transcript.
 pub struct FileRows {
     pub source: Source,
     pub path: PathBuf,
@@ -26,7 +25,6 @@ pub struct FileRows {
     pub rows: Vec<ItemRow>,
 }
 
-/// Reads the item index by line of a thread.
 #[derive(Clone)]
 pub struct ItemIndex {
     pub(super) pages: PageTable,
@@ -99,13 +97,11 @@ impl ItemIndex {
 
     /// The rows of the two pages around line `seq`.
     async fn rows_around(&self, file: &FileRow, seq: u64) -> Result<Vec<ItemRow>, ServiceError> {
-        let generation = file.cursor.generation;
-        let heads = self.pages.heads(file.file_id, generation).await?;
+        let heads = self.pages.heads(file.file_id, file.cursor.generation).await?;
         let after = heads.partition_point(|head| head.first_seq < seq);
         let mut rows = Vec::new();
         for head in heads.iter().skip(after.saturating_sub(1)).take(2) {
-            let page = self.pages.get(file.file_id, generation, head.first_seq).await?;
-            rows.extend(page.unwrap_or_default());
+            rows.extend(self.page(file, head).await?);
         }
         Ok(rows)
     }
@@ -126,9 +122,8 @@ impl ItemIndex {
         let heads = self.pages.heads(file.file_id, generation).await?;
         let mut rows = Vec::new();
         for head in heads.iter().filter(|head| head.last_seq >= first && head.first_seq <= last) {
-            let page = self.pages.get(file.file_id, generation, head.first_seq).await?;
-            let page = page.unwrap_or_default();
-            rows.extend(page.into_iter().filter(|row| (first..=last).contains(&row.seq)));
+            let page = self.page(file, head).await?.into_iter();
+            rows.extend(page.filter(|row| (first..=last).contains(&row.seq)));
         }
         Ok(rows)
     }

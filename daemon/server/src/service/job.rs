@@ -10,7 +10,6 @@ use super::memory::Scanner;
 use crate::config::Live;
 use crate::jobs::{JobError, Jobs};
 
-/// The state of a job that may not exist.
 #[derive(Debug)]
 pub struct JobState {
     /// `None` if it was never requested.

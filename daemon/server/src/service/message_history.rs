@@ -24,8 +24,7 @@ impl Prompts {
     ) -> Result<(Option<PromptEntry>, u64), ServiceError> {
         let given = message.text.len();
         if message.text.trim().is_empty() {
-            let reason = "must not be empty".to_owned();
-            return Err(ServiceError::Invalid { field: "text", reason });
+            return Err(ServiceError::invalid("text", "must not be empty"));
         }
         if given > MESSAGE_BYTES_MAX {
             let (max, given) = (MESSAGE_BYTES_MAX as u64, given as u64);

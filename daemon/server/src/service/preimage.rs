@@ -29,7 +29,6 @@ use crate::folder::{self, make_synced};
 /// Prefix of compaction ids, which distinguishes them from threads.
 pub const PREFIX: &str = "cmp_";
 
-/// The id of a compaction, from a unique id.
 pub fn id(unique: &str) -> String {
     format!("{PREFIX}{unique}")
 }
@@ -54,7 +53,6 @@ pub struct Origin {
     pub carried: Vec<usize>,
 }
 
-/// Extensions of a history's files.
 pub const EXTENSIONS: [&str; 4] = ["jsonl", "tmp", "base", "fold"];
 
 /// Maximum number of histories followed back.
@@ -68,8 +66,7 @@ pub fn write(
     origin: &Origin,
 ) -> Result<(), ServiceError> {
     if origin.base.is_some() {
-        let origin = serde_json::to_vec(origin)
-            .map_err(|source| ServiceError::Undecodable { what: "origin", source })?;
+        let origin = serde_json::to_vec(origin).map_err(ServiceError::undecodable("origin"))?;
         put(folder, id, "base", |file| file.write_all(&origin))?;
     }
     put(folder, id, "jsonl", |file| {
@@ -113,20 +110,16 @@ pub fn origin(folder: &Path, id: &str) -> Result<Origin, ServiceError> {
     let path = folder.join(format!("{id}.base"));
     let text = unless_gone(fs::read(&path)).map_err(|error| ServiceError::file(&path, error))?;
     let Some(text) = text else { return Ok(Origin::default()) };
-    serde_json::from_slice(&text)
-        .map_err(|source| ServiceError::Undecodable { what: "origin", source })
+    serde_json::from_slice(&text).map_err(ServiceError::undecodable("origin"))
 }
 
 /// The lines of a stored history. Blocking.
 pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
     let path = folder.join(format!("{id}.jsonl"));
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(ServiceError::HandleNotFound(id.to_owned()))
-        }
-        Err(error) => Err(ServiceError::file(&path, error)),
-    }
+    let text = unless_gone(fs::read_to_string(&path));
+    let text = text.map_err(|error| ServiceError::file(&path, error))?;
+    let text = text.ok_or_else(|| ServiceError::HandleNotFound(id.to_owned()))?;
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// Finds the lines of a handle: in the compaction's own history and in those it continues, oldest first.

@@ -19,14 +19,11 @@ pub struct Projects {
     pub(super) index: ItemIndex,
 }
 
-/// Identifies a project.
 #[derive(Debug, Clone, Copy)]
 pub enum ProjectSubject<'a> {
-    /// The id of a thread.
     Thread(&'a str),
     /// The id of a compaction, which has its thread's project.
     Compaction(&'a str),
-    /// A handle of a thread or a compaction.
     Handle(&'a str),
     Folder(&'a str),
 }

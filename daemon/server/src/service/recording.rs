@@ -15,7 +15,6 @@ use super::threads::{SYNC_TIMEOUT_DEFAULT, Threads};
 use crate::ingest::{Ingest, LISTED_WITHIN, SyncPoint, SyncTarget};
 use crate::recorder::{AppendReport, Key, Line, OpenThread, Recorder};
 
-/// Maximum bytes of a folder's path.
 const CWD_BYTES_MAX: usize = 4_096;
 
 const TITLE_BYTES_MAX: usize = 1_024;
@@ -36,7 +35,6 @@ pub enum Body {
     Unclear,
 }
 
-/// Threads written by clients.
 pub struct Recordings {
     pub(super) recorder: Arc<Recorder>,
     pub(super) ingest: Arc<Ingest>,
@@ -96,8 +94,7 @@ impl Recordings {
 
 fn check_opening(opening: &Opening) -> Result<(), ServiceError> {
     if !opening.cwd.starts_with('/') {
-        let reason = "must be an absolute path".to_owned();
-        return Err(ServiceError::Invalid { field: "cwd", reason });
+        return Err(ServiceError::invalid("cwd", "must be an absolute path"));
     }
     bounded("cwd", &opening.cwd, CWD_BYTES_MAX)?;
     bounded("originator", &opening.originator, CLIENT_ID_BYTES_MAX)?;
@@ -116,12 +113,11 @@ fn check_opening(opening: &Opening) -> Result<(), ServiceError> {
 }
 
 fn bounded(field: &'static str, value: &str, max: usize) -> Result<(), ServiceError> {
-    let invalid = |reason: &str| ServiceError::Invalid { field, reason: reason.to_owned() };
     if value.is_empty() {
-        return Err(invalid("must not be empty"));
+        return Err(ServiceError::invalid(field, "must not be empty"));
     }
     if value.chars().any(char::is_control) {
-        return Err(invalid("must not contain control characters"));
+        return Err(ServiceError::invalid(field, "must not contain control characters"));
     }
     match value.len() <= max {
         true => Ok(()),

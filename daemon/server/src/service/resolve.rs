@@ -15,14 +15,10 @@ use super::projects::{ProjectSubject, Projects};
 const ID_CHARS: usize = 36;
 
 pub struct Resolver {
-    projects: Arc<Projects>,
+    pub projects: Arc<Projects>,
 }
 
 impl Resolver {
-    pub fn new(projects: Arc<Projects>) -> Self {
-        Self { projects }
-    }
-
     /// The complete id of the only thread whose id begins with `named`; `named` itself if there is none, so that
     /// the caller reports it as missing. With `own`, only threads of that project count.
     ///
@@ -110,7 +106,6 @@ impl Resolver {
         Ok(handle.to_string())
     }
 
-    /// Finds the output of a call of a thread.
     async fn output_of(&self, thread: &str, call: &str) -> Result<Option<Handle>, ServiceError> {
         let Some(row) = self.projects.threads.get(thread).await? else { return Ok(None) };
         let rows = self.projects.index.rows(&row.file, 0, u64::MAX).await?;
@@ -148,7 +143,7 @@ mod tests {
             ids.push((fixture.thread_in(folder, &conversation(1)).await, folder));
         }
         ids.sort_unstable();
-        let resolver = Resolver::new(Arc::clone(&fixture.services.projects));
+        let resolver = Resolver { projects: Arc::clone(&fixture.services.projects) };
         for (id, folder) in &ids {
             assert_eq!(&resolver.thread_by_pages("0", Some(folder), 1).await.unwrap(), id);
         }

@@ -15,7 +15,6 @@
 //! written before its row, so one of a running compaction is kept, and so is one that a job has yet to compact.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
@@ -38,14 +37,12 @@ const COMPACTIONS_PER_PASS: u64 = 32;
 const OF_ITEMS_MAX: u64 = 512;
 const HISTORIES_BYTES_MAX: u64 = 256 << 20;
 
-pub struct PruneWork(pub Arc<Retention>);
-
-impl Work for PruneWork {
+impl Work for Retention {
     const KIND: Kind = Kind::Prune;
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
         // Expired data may be removed without the claim.
-        self.0.prune().await.map(drop).map_err(|error| Failure {
+        self.prune().await.map(drop).map_err(|error| Failure {
             kind: FailureKind::Transient,
             detail: error.to_string(),
             retry_after_ms: None,

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use longhaul_core::item::ItemRow;
 use longhaul_core::search::item;
-use longhaul_core::search::query::{Query, QueryError, Term};
+use longhaul_core::search::query::{Query, Term};
 use longhaul_core::search::rank::{
     CANDIDATES, CANDIDATES_UNSCORED, COMMON, Candidate, RankedItem, rank,
 };
@@ -40,7 +40,6 @@ use rare::rarest;
 pub use full_text::FullText;
 pub use progress::IndexProgress;
 pub use query::SearchQuery;
-pub use reindex::ReindexWork;
 
 /// Ranked items tried per wanted hit: some may have changed on disk.
 const TRIES_PER_HIT: usize = 4;
@@ -65,14 +64,17 @@ pub struct SearchPage {
 
 #[derive(Debug)]
 pub struct Hit {
-    /// Its rank, and the item.
+    pub found: FoundRow,
+    pub snippet: Snippet,
+}
+
+#[derive(Debug)]
+pub struct FoundRow {
     pub ranked: RankedItem,
     /// Its transcript in the store.
     pub file: Arc<FileRow>,
     pub row: ItemRow,
     pub thread_id: String,
-    /// The words around the match.
-    pub snippet: Snippet,
 }
 
 pub struct Searcher {
@@ -88,7 +90,6 @@ impl Searcher {
         self.full_text.progress.state()
     }
 
-    /// Finds items by their words.
     pub async fn search(&self, search: SearchQuery) -> Result<SearchPage, ServiceError> {
         let found = tokio::time::timeout(SEARCH_TIME_MAX, self.search_untimed(search)).await;
         found.unwrap_or(Err(ServiceError::SearchDeadline))
@@ -197,14 +198,6 @@ async fn weighed(
     Ok(matches.into_iter().map(weigh).collect())
 }
 
-/// The location of an item that is not read yet.
-struct FoundRow {
-    ranked: RankedItem,
-    file: Arc<FileRow>,
-    row: ItemRow,
-    thread_id: String,
-}
-
 impl FoundRow {
     /// Reads the item; `None` if it changed since it was indexed.
     fn show(self, query: &Query, archive: &Arc<Archive>) -> Option<Hit> {
@@ -223,13 +216,6 @@ impl FoundRow {
                 snippet(&searched.text, query)
             }
         };
-        let Self { ranked, file, row, thread_id } = self;
-        Some(Hit { ranked, file, row, thread_id, snippet })
-    }
-}
-
-impl From<QueryError> for ServiceError {
-    fn from(error: QueryError) -> Self {
-        Self::Query(error)
+        Some(Hit { found: self, snippet })
     }
 }

@@ -12,7 +12,7 @@ use longhaul_core::context::reference::Settings;
 use longhaul_core::fold::{Fold, Source};
 
 use super::error::ServiceError;
-use super::history::{Histories, HistoryQuery, Opaque, Position};
+use super::history::{Histories, HistoryQuery, Position};
 use super::memory::MemoryReader;
 use super::snapshot::Snapshots;
 use crate::config::Live;
@@ -25,11 +25,9 @@ const PAGE_BYTES: u64 = 4 << 20;
 pub struct SettingsPair {
     /// The settings the model last saw; `None` if it must get all of them.
     pub reference: Option<Settings>,
-    /// The settings of the next turn.
     pub current: Settings,
 }
 
-/// Compares settings with those a thread's model last saw.
 pub struct SettingsDiffs {
     pub(super) snapshots: Arc<Snapshots>,
     pub(super) histories: Arc<Histories>,
@@ -88,14 +86,8 @@ impl SettingsDiffs {
         let mut shown_documents = ShownDocuments::default();
         let mut from = Some(Position::default());
         while let Some(position) = from {
-            let query = HistoryQuery {
-                thread_id: thread_id.to_owned(),
-                as_of: None,
-                from: position,
-                max_bytes: PAGE_BYTES,
-                opaque: Opaque::AsIs,
-            };
-            let page = self.histories.visible(query).await?;
+            let query = HistoryQuery::as_is(thread_id, None, PAGE_BYTES);
+            let page = self.histories.visible(HistoryQuery { from: position, ..query }).await?;
             page.items.iter().for_each(|item| shown_documents.read(item.get()));
             from = page.next;
         }

@@ -41,7 +41,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The inputs of a view.
     pub fn view_inputs(&self) -> ViewInputs<'_> {
         ViewInputs {
             thread_id: Some(&self.thread_id),
@@ -59,8 +58,7 @@ impl Snapshot {
 }
 
 fn read(row: &UpdateRow) -> Result<StoredUpdate, ServiceError> {
-    serde_json::from_str(&row.body)
-        .map_err(|source| ServiceError::Undecodable { what: "update", source })
+    serde_json::from_str(&row.body).map_err(ServiceError::undecodable("update"))
 }
 
 fn placed(thread_id: &str, row: &UpdateRow, choice: Choice) -> StoredChoice {

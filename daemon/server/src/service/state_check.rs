@@ -28,7 +28,6 @@ pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), Sto
     Ok((store, opened))
 }
 
-/// Checks that the state folder is still the daemon's.
 #[derive(Debug)]
 pub struct StateCheck {
     pub(super) folder: PathBuf,

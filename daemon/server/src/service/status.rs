@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use longhaul_protocol::daemon::{ModelStatus, SalvageStatus, StoreStatus, TaskModelStatus};
+use longhaul_protocol::daemon::{
+    CompactionsStatus, ModelStatus, SalvageStatus, StoreStatus, TaskModelStatus,
+};
 use longhaul_protocol::thread::IndexStatus;
 use longhaul_protocol::warning::Warning;
 use longhaul_store::{RebuildReport, SCHEMA_VERSION};
@@ -18,7 +21,7 @@ use crate::repository::Repositories;
 
 mod compaction_costs;
 
-pub use compaction_costs::{CompactionCostReader, CompactionCosts};
+pub use compaction_costs::CompactionCostReader;
 
 /// This run of the daemon.
 #[derive(Debug, Clone)]
@@ -30,7 +33,6 @@ pub struct Instance {
     pub(super) clock: Clock,
 }
 
-/// Reads the state of the daemon's parts.
 pub struct Status {
     pub instance: Instance,
     pub config: Live,
@@ -49,13 +51,13 @@ pub struct OptionalParts {
 
 impl Instance {
     pub fn uptime_ms(&self) -> u64 {
-        u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.clock.ms_since(Duration::ZERO)
     }
 }
 
 impl Status {
     pub fn store(&self) -> StoreStatus {
-        let database = self.storage.database();
+        let database = &self.storage.database;
         let rebuilt = database.rebuilt();
         let salvaged = rebuilt.as_ref().and_then(|rebuilt| rebuilt.salvaged.as_ref());
         StoreStatus {
@@ -75,15 +77,15 @@ impl Status {
 
     /// Bytes of the database and the search index.
     pub fn stored_bytes(&self) -> u64 {
-        self.storage.database().bytes() + self.index().bytes
+        self.storage.database.bytes() + self.index().bytes
     }
 
     pub fn index(&self) -> IndexStatus {
-        self.storage.index_state()
+        self.storage.full_text.progress.state()
     }
 
     pub fn ingest(&self) -> Progress {
-        self.storage.reading_progress()
+        self.storage.ingest.progress()
     }
 
     /// `None` where no model is configured.
@@ -112,7 +114,7 @@ impl Status {
     }
 
     /// Costs of all compactions; empty if the store cannot be read, which other fields report.
-    pub async fn compaction_costs(&self) -> CompactionCosts {
+    pub async fn compaction_costs(&self) -> CompactionsStatus {
         let costs = self.costs.read().await;
         costs
             .inspect_err(|error| tracing::warn!(%error, "compactions are not counted"))
@@ -123,7 +125,7 @@ impl Status {
     pub async fn warnings(&self, progress: &Progress) -> Vec<Warning> {
         let OptionalParts { models, repositories, curator, memory } = &self.optional;
         let mut warnings = warnings(progress, models.refused_today());
-        warnings.extend(repaired(self.storage.database().pages_repaired()));
+        warnings.extend(repaired(self.storage.database.pages_repaired()));
         warnings.extend(repositories.unavailable().as_deref().map(unseen));
         warnings.extend(curator.missing().map(uncurated));
         warnings.extend(models.silent_providers().await.iter().map(unreachable));

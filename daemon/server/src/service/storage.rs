@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use longhaul_protocol::thread::IndexStatus;
 use longhaul_store::Database;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::archive::ArchiveKeeper;
 use super::search::FullText;
 use crate::heap;
-use crate::ingest::{Ingest, Progress};
+use crate::ingest::Ingest;
 
-/// What to release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caches {
     /// Pages of the databases, which are reloaded in microseconds.
@@ -22,10 +20,10 @@ pub(super) enum Caches {
 
 /// Closes what is open, in the right order.
 pub struct Storage {
-    ingest: Arc<Ingest>,
-    full_text: Arc<FullText>,
+    pub(super) ingest: Arc<Ingest>,
+    pub(super) full_text: Arc<FullText>,
     archive: Arc<ArchiveKeeper>,
-    database: Database,
+    pub(super) database: Database,
     settling: RwLock<()>,
 }
 
@@ -39,11 +37,6 @@ impl Storage {
         Self { ingest, full_text, archive, database, settling: RwLock::default() }
     }
 
-    pub fn database(&self) -> &Database {
-        &self.database
-    }
-
-    /// Releases caches and unused heap.
     pub(super) async fn release(&self, caches: Caches) {
         if caches == Caches::All {
             self.ingest.forget_folds();
@@ -66,14 +59,6 @@ impl Storage {
         if let Err(error) = tokio::task::spawn_blocking(heap::release).await {
             tracing::debug!(%error, "cannot release unused heap");
         }
-    }
-
-    pub fn index_state(&self) -> IndexStatus {
-        self.full_text.progress.state()
-    }
-
-    pub fn reading_progress(&self) -> Progress {
-        self.ingest.progress()
     }
 
     /// Held by a task that must finish something in the store before it closes.

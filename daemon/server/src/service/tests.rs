@@ -5,7 +5,7 @@ use longhaul_core::job::{JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
 
 use super::ServiceError;
-use super::compaction::{CompactWork, Reason, Subject};
+use super::compaction::{Reason, Subject};
 use super::history::{HistoryQuery, Opaque, Position};
 use crate::clock::Clock;
 use crate::jobs::runner::Work as _;
@@ -105,7 +105,7 @@ async fn a_job_compacts_once_and_an_unknown_one_cannot_be_cancelled() {
     let (id, key) = services.compaction.jobs.start(asked).await.unwrap();
     assert_eq!(key, JobKey { kind: Kind::Compact, subject: id.clone() });
     let claimed = services.job.jobs.claim(Kind::Compact, "worker:test").await.unwrap().unwrap();
-    let work = CompactWork(services.compaction.jobs.clone());
+    let work = &services.compaction.jobs;
     for _ in 0..2 {
         work.run(claimed.job.clone(), claimed.claim.token.clone()).await.unwrap();
     }

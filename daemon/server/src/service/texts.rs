@@ -24,9 +24,7 @@ pub struct TextStore {
 pub struct TextStatus {
     pub kind: Kind,
     pub path: PathBuf,
-    /// The text comes from a file.
     pub is_of_file: bool,
-    /// Why the file is not used.
     pub problem: Option<String>,
 }
 

@@ -22,13 +22,11 @@ pub use items::{ItemRange, Items};
 /// How long the first list after a start waits for the existing transcripts.
 const FIRST_READ_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// Default wait of a sync.
 pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_DEFAULT);
 
 /// Longest wait a caller may request.
 const SYNC_TIMEOUT_MAX: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_MAX);
 
-/// The known threads and their items.
 pub struct Threads {
     pub(super) pages: PageTable,
     pub(super) threads: ThreadTable,
@@ -87,10 +85,11 @@ impl Threads {
             kept.map_or(0, |row| row.source_bytes)
         };
         let files = self.threads.files(thread_id).await?;
-        Ok((
-            row,
-            files.into_iter().map(|file| (bytes_of(&file), file)).map(|(b, f)| (f, b)).collect(),
-        ))
+        let with_bytes = |file: FileRow| {
+            let bytes = bytes_of(&file);
+            (file, bytes)
+        };
+        Ok((row, files.into_iter().map(with_bytes).collect()))
     }
 
     /// At most `limit` items of a thread's current transcript.
@@ -126,13 +125,8 @@ pub fn target(thread_id: Option<String>, path: Option<String>) -> Result<SyncTar
     match (thread_id, path) {
         (Some(thread_id), None) => Ok(SyncTarget::Thread(thread_id)),
         (None, Some(path)) if path.starts_with('/') => Ok(SyncTarget::Path(PathBuf::from(path))),
-        (None, Some(_)) => {
-            Err(ServiceError::Invalid { field: "path", reason: "must be absolute".into() })
-        }
-        _ => {
-            let reason = "give either thread_id or path".to_owned();
-            Err(ServiceError::Invalid { field: "thread_id", reason })
-        }
+        (None, Some(_)) => Err(ServiceError::invalid("path", "must be absolute")),
+        _ => Err(ServiceError::invalid("thread_id", "give either thread_id or path")),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use longhaul_core::job::{Claim, Failure, Job, JobKey, Kind, Token};
 use longhaul_core::memory::Files;
+use longhaul_protocol::job::{WorkFile, WorkInput};
 
 use super::error::ServiceError;
 use super::memory::{
@@ -14,18 +15,11 @@ use super::memory::{
 };
 use crate::jobs::{ClaimedJob, JobError, Jobs, Owner};
 
-pub enum Task {
-    /// To read a thread.
-    Extract(Box<ExtractionTask>),
-    /// To edit the files of memory.
-    Curate(CurationTask),
-}
-
 pub struct Assigned {
     pub job: Job,
     pub claim: Claim,
     /// `None` for kinds without a deliverable.
-    pub task: Option<Task>,
+    pub task: Option<WorkInput>,
     /// Milliseconds until the worker must stop.
     pub stop_in_ms: u64,
     pub heartbeat_ms: u64,
@@ -55,11 +49,9 @@ impl Workers {
             let (key, token) = (claimed.job.key.clone(), claimed.claim.token.clone());
             let owner = Owner { key, token };
             let task = match kind {
-                Kind::Extract => self
-                    .extraction
-                    .task(&owner)
-                    .await
-                    .map(|task| task.map(|task| Task::Extract(Box::new(task)))),
+                Kind::Extract => {
+                    self.extraction.task(&owner).await.map(|task| task.map(to_extract))
+                }
                 Kind::Curate => self.curation_task(&owner, holder).await,
                 _ => return Ok(Some(self.assigned(claimed, None))),
             };
@@ -84,15 +76,15 @@ impl Workers {
         &self,
         owner: &Owner,
         holder: &str,
-    ) -> Result<Option<Task>, ServiceError> {
-        if let Some(task) = self.curation.task(owner, holder).await? {
-            return Ok(Some(Task::Curate(task)));
+    ) -> Result<Option<WorkInput>, ServiceError> {
+        let task = self.curation.task(owner, holder).await?;
+        if task.is_none() {
+            self.jobs.finish(&owner.key, &owner.token).await?;
         }
-        self.jobs.finish(&owner.key, &owner.token).await?;
-        Ok(None)
+        Ok(task.map(to_curate))
     }
 
-    fn assigned(&self, ClaimedJob { job, claim }: ClaimedJob, task: Option<Task>) -> Assigned {
+    fn assigned(&self, ClaimedJob { job, claim }: ClaimedJob, task: Option<WorkInput>) -> Assigned {
         let (stop_in_ms, rules) = (self.jobs.stop_in_ms(&claim), self.jobs.rules(job.key.kind));
         Assigned { job, claim, task, stop_in_ms, heartbeat_ms: rules.heartbeat_ms }
     }
@@ -123,9 +115,13 @@ impl Workers {
                 Vec::new()
             }
             (_, None) => {
-                return Err(invalid("a job of this kind must be completed with a result"));
+                let reason = "a job of this kind must be completed with a result";
+                return Err(ServiceError::invalid("result", reason));
             }
-            (_, Some(_)) => return Err(invalid("a job of this kind takes a different result")),
+            (_, Some(_)) => {
+                let reason = "a job of this kind takes a different result";
+                return Err(ServiceError::invalid("result", reason));
+            }
         };
         self.jobs.settled(owner.key.kind);
         Ok((self.jobs.get(&owner.key).await?, refused))
@@ -139,10 +135,7 @@ impl Workers {
         messages: &[ModelMessage],
     ) -> Result<ModelAnswer, ServiceError> {
         if key.kind != Kind::Curate {
-            return Err(ServiceError::Invalid {
-                field: "job",
-                reason: "only a curate job asks a model".to_owned(),
-            });
+            return Err(ServiceError::invalid("job", "only a curate job asks a model"));
         }
         self.curation.ask(&Owner { key, token }, messages).await
     }
@@ -162,8 +155,22 @@ impl Workers {
     }
 }
 
-fn invalid(reason: &str) -> ServiceError {
-    ServiceError::Invalid { field: "result", reason: reason.to_owned() }
+fn to_extract(ExtractionTask { question, lines }: ExtractionTask) -> WorkInput {
+    WorkInput::Extract {
+        instructions: question.system.into(),
+        record: question.user.into(),
+        schema: question.schema,
+        lines,
+    }
+}
+
+fn to_curate(CurationTask { request, files, messages_bytes_max }: CurationTask) -> WorkInput {
+    let file = |(path, text): (String, String)| WorkFile { path, text: text.into() };
+    WorkInput::Curate {
+        request: request.into(),
+        files: files.into_iter().map(file).collect(),
+        messages_bytes_max: messages_bytes_max as u64,
+    }
 }
 
 #[cfg(test)]

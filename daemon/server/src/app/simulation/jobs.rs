@@ -9,7 +9,6 @@ use longhaul_store::JobFilter;
 use super::life::{Life, outcome};
 use crate::jobs::runner::Work;
 use crate::jobs::{ClaimedJob, JobError};
-use crate::service::compaction::CompactWork;
 
 /// The lease of the configuration in `life`.
 const LEASE_MS: u64 = 3_000;
@@ -128,7 +127,7 @@ impl Life {
     fn go_on(&mut self, run: JobRun) -> &'static str {
         let subject = run.job.key.subject.clone();
         let had = self.is_made(&subject);
-        let work = CompactWork(Arc::clone(&self.services.compaction.jobs));
+        let work = Arc::clone(&self.services.compaction.jobs);
         let done = self.front.run(work.run(run.job.clone(), run.token.clone()));
         let is_newest = self.world.epochs.get(&subject) == Some(&run.token.epoch);
         if !had && self.is_made(&subject) {

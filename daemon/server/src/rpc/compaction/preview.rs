@@ -6,6 +6,7 @@ use longhaul_core::checkpoint::view;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt;
 use longhaul_core::item::ItemRow;
+use longhaul_core::tokens;
 use longhaul_protocol::compaction::{
     KindTotal, PreviewItem, PreviewParams, PreviewResult, RunParams, TokensChange, Total, Totals,
     ViewLine, ViewPart,
@@ -14,7 +15,7 @@ use longhaul_protocol::compaction::{
 use super::super::convert;
 use super::super::error::Failure;
 use super::request;
-use crate::service::compaction::{self, Compactor, line_tokens};
+use crate::service::compaction::{self, Compactor};
 
 pub(super) async fn preview(
     compactor: Arc<Compactor>,
@@ -89,7 +90,7 @@ fn item(of: &str, row: ItemRow) -> PreviewItem {
 
 fn line(line: view::ViewLine) -> ViewLine {
     ViewLine {
-        tokens: line_tokens(&line),
+        tokens: tokens::of_bytes(line.text.len() as u64 + 1),
         part: line.section.to_owned(),
         handle: line.seq.map(|seq| format!("#{seq}")),
         text: line.text,

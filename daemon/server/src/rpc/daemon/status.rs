@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use longhaul_protocol::PROTOCOL_REVISION;
 use longhaul_protocol::daemon::{
-    CompactionsStatus, IngestError, IngestState, IngestStatus, MetricsResult, StatusResult,
+    IngestError, IngestState, IngestStatus, MetricsResult, StatusResult,
 };
 
 use super::VERSION;
 use crate::ingest::Progress;
 use crate::metering;
 use crate::peer::Counters;
-use crate::service::status::{CompactionCosts, Status};
+use crate::service::status::Status;
 
 pub(super) async fn status(daemon: &Status, counters: &Counters) -> StatusResult {
     let (progress, instance) = (daemon.ingest(), &daemon.instance);
@@ -32,7 +32,7 @@ pub(super) async fn status(daemon: &Status, counters: &Counters) -> StatusResult
         requests: count(&counters.requests),
         panics: count(&counters.panics),
         model: daemon.model(),
-        compactions: compactions(daemon.compaction_costs().await),
+        compactions: daemon.compaction_costs().await,
         warnings: daemon.warnings(&progress).await,
     }
 }
@@ -49,21 +49,6 @@ pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
         ingested_bytes: daemon.ingest().bytes_done,
         stored_bytes: daemon.stored_bytes(),
         process: metering::process(),
-    }
-}
-
-fn compactions(CompactionCosts { totals, agents }: CompactionCosts) -> CompactionsStatus {
-    CompactionsStatus {
-        compactions: totals.compactions,
-        since: totals.since_ms,
-        requests: totals.requests,
-        tokens: totals.tokens_spent,
-        duration_ms: totals.duration_ms,
-        history_tokens: totals.tokens_before,
-        agent_compactions: agents.map_or(0, |costs| costs.compactions),
-        agent_tokens: agents
-            .and_then(|costs| Some(costs.input_tokens? + costs.output_tokens.unwrap_or_default())),
-        agent_duration_ms: agents.and_then(|costs| costs.duration_ms),
     }
 }
 

@@ -7,9 +7,9 @@ use longhaul_core::memory::agent::{AgentAnswer, ToolCall, ToolName};
 use longhaul_core::redact::redact;
 use longhaul_core::{job, text};
 use longhaul_protocol::job::{
-    Ask, AskMessage, AskParams, AskResult, AskRole, AskStep, Claim, ClaimParams, ClaimResult,
-    ClaimedJob, Complete, CompleteParams, CompleteResult, Fail, FailKind, FailParams, FileCall,
-    FileTool, Heartbeat, HeartbeatResult, JobResult, TokenParams, WorkFile, WorkInput, WorkResult,
+    AskMessage, AskParams, AskResult, AskRole, AskStep, ClaimParams, ClaimResult, ClaimedJob,
+    CompleteParams, CompleteResult, FailKind, FailParams, FileCall, FileTool, HeartbeatResult,
+    JobResult, TokenParams, WorkResult,
 };
 
 use super::super::convert;
@@ -17,10 +17,9 @@ use super::{job_of, key_of};
 use crate::jobs::Jobs;
 use crate::jobs::WORKER;
 use crate::rpc::error::Failure;
-use crate::rpc::table::{Handlers, TableError};
 use crate::service::ServiceError;
-use crate::service::memory::{CurationTask, ExtractionTask, ModelAnswer, ModelMessage, Speaker};
-use crate::service::worker::{Assigned, Delivery, Task, Workers};
+use crate::service::memory::{ModelAnswer, ModelMessage, Speaker};
+use crate::service::worker::{Assigned, Delivery, Workers};
 
 /// Maximum characters of a worker's name.
 const WORKER_CHARS_MAX: usize = 64;
@@ -28,18 +27,10 @@ const WORKER_CHARS_MAX: usize = 64;
 /// Maximum bytes of a worker's description of a failure.
 const DETAIL_BYTES_MAX: usize = 1_024;
 
-pub(super) fn register(table: &mut Handlers<'_, Jobs>) -> Result<(), TableError> {
-    table.on_async::<Heartbeat, _>(heartbeat)
-}
-
-pub(super) fn register_results(table: &mut Handlers<'_, Workers>) -> Result<(), TableError> {
-    table.on_async::<Claim, _>(claim)?;
-    table.on_async::<Ask, _>(ask)?;
-    table.on_async::<Complete, _>(complete)?;
-    table.on_async::<Fail, _>(fail)
-}
-
-async fn claim(workers: Arc<Workers>, params: ClaimParams) -> Result<ClaimResult, Failure> {
+pub(super) async fn claim(
+    workers: Arc<Workers>,
+    params: ClaimParams,
+) -> Result<ClaimResult, Failure> {
     let kind = convert::one_of("kind", &params.kind)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_name = !params.worker.is_empty() && params.worker.len() <= WORKER_CHARS_MAX;
@@ -50,9 +41,9 @@ async fn claim(workers: Arc<Workers>, params: ClaimParams) -> Result<ClaimResult
     let assigned = workers.claim(kind, &holder).await?;
     let claim =
         assigned.map(|Assigned { job, claim, task, stop_in_ms, heartbeat_ms }| ClaimedJob {
-            token: token_text(&claim.token),
+            token: format!("{}:{}", claim.token.epoch, claim.token.nonce),
             payload: job.payload.clone().into(),
-            input: task.map(input),
+            input: task,
             stop_in_ms,
             heartbeat_ms,
             job: job_of(job),
@@ -60,29 +51,7 @@ async fn claim(workers: Arc<Workers>, params: ClaimParams) -> Result<ClaimResult
     Ok(ClaimResult { claim })
 }
 
-fn input(task: Task) -> WorkInput {
-    match task {
-        Task::Extract(task) => {
-            let ExtractionTask { question, lines } = *task;
-            WorkInput::Extract {
-                instructions: question.system.into(),
-                record: question.user.into(),
-                schema: question.schema,
-                lines,
-            }
-        }
-        Task::Curate(CurationTask { request, files, messages_bytes_max }) => WorkInput::Curate {
-            request: request.into(),
-            files: files
-                .into_iter()
-                .map(|(path, text)| WorkFile { path, text: text.into() })
-                .collect(),
-            messages_bytes_max: messages_bytes_max as u64,
-        },
-    }
-}
-
-async fn ask(workers: Arc<Workers>, params: AskParams) -> Result<AskResult, Failure> {
+pub(super) async fn ask(workers: Arc<Workers>, params: AskParams) -> Result<AskResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
     let messages: Vec<ModelMessage> = params
         .messages
@@ -112,13 +81,16 @@ fn file_call(call: ToolCall) -> FileCall {
     FileCall { tool, path, text, new_text, line, lines }
 }
 
-async fn heartbeat(jobs: Arc<Jobs>, params: TokenParams) -> Result<HeartbeatResult, Failure> {
+pub(super) async fn heartbeat(
+    jobs: Arc<Jobs>,
+    params: TokenParams,
+) -> Result<HeartbeatResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
     let claim = jobs.renew(&key, &token).await.map_err(ServiceError::from)?;
     Ok(HeartbeatResult { stop_in_ms: jobs.stop_in_ms(&claim) })
 }
 
-async fn complete(
+pub(super) async fn complete(
     workers: Arc<Workers>,
     params: CompleteParams,
 ) -> Result<CompleteResult, Failure> {
@@ -139,7 +111,7 @@ async fn complete(
     Ok(CompleteResult { job: job_of(job), refused })
 }
 
-async fn fail(workers: Arc<Workers>, params: FailParams) -> Result<JobResult, Failure> {
+pub(super) async fn fail(workers: Arc<Workers>, params: FailParams) -> Result<JobResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
     let kind = convert::same_variants!(
         params.kind,
@@ -150,10 +122,6 @@ async fn fail(workers: Arc<Workers>, params: FailParams) -> Result<JobResult, Fa
     let failure = job::Failure { kind, detail, retry_after_ms: params.retry_after_ms };
     let job = workers.fail(key, token, failure).await?;
     Ok(JobResult { job: job_of(job) })
-}
-
-fn token_text(token: &Token) -> String {
-    format!("{}:{}", token.epoch, token.nonce)
 }
 
 fn token_of(text: &str) -> Result<Token, Failure> {

@@ -9,9 +9,10 @@ use longhaul_core::policy::watcher::{self as core_watcher};
 use longhaul_core::policy::{self, Point as At, replay};
 use longhaul_core::signal;
 use longhaul_protocol::policy::{
-    Decision, Forecast, LogEvent, Point, Reason, ReportPoint, RepositoryCommit, RepositoryStack,
-    RepositoryState, Trigger, Watcher,
+    Decision, Forecast, LogEvent, LoggedDecision, Point, Reason, ReportPoint, RepositoryCommit,
+    RepositoryStack, RepositoryState, Trigger, Watcher,
 };
+use longhaul_store::DecisionRow;
 
 use super::super::convert::{same_variants, word};
 use crate::service::policy::NamedDecision;
@@ -35,6 +36,24 @@ pub(super) fn decision(name: &str, id: Option<i64>, decision: &policy::Decision)
         boundaries: names(&decision.boundaries),
         satisfied: names(&decision.satisfied),
         reasons: decision.reasons.iter().map(reason).collect(),
+    }
+}
+
+pub(super) fn logged(
+    row: DecisionRow,
+    made: &policy::Decision,
+    repository_seen: Option<&RepositoryView>,
+) -> LoggedDecision {
+    LoggedDecision {
+        decision: decision(&row.policy, Some(row.decision_id), made),
+        repository: repository_seen.map(repository),
+        thread_id: row.thread_id,
+        at: row.at_ms,
+        seq: row.seq,
+        turn: row.turn,
+        is_shadow: row.shadow,
+        compaction_id: row.compaction_id,
+        not_made: row.not_made,
     }
 }
 

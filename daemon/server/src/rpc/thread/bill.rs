@@ -2,28 +2,22 @@
 
 use std::sync::Arc;
 
-use longhaul_core::compaction::agent_costs::{AgentCosts, AgentUse};
+use longhaul_core::compaction::agent_costs::AgentUse;
 use longhaul_core::fold::{CompactionBill, WorkAfterCompaction};
 use longhaul_protocol::thread::{
-    self as wire, AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost,
-    CostSource, WorkAfter,
+    self as wire, AgentCompaction, BillParams, BillResult, CompactionCost, WorkAfter,
 };
 
-use super::super::convert::same_variants;
+use super::super::convert::{self, same_variants};
 use super::super::error::Failure;
-use super::super::{Table, TableError, convert};
-use crate::service::context::bill::{self, BilledRow, Bills};
+use crate::service::context::bill::{BilledRow, Bills};
 
-pub(in super::super) fn register(table: &mut Table, bills: &Arc<Bills>) -> Result<(), TableError> {
-    table.of(bills).on_async::<Bill, _>(answer)
-}
-
-async fn answer(bills: Arc<Bills>, params: BillParams) -> Result<BillResult, Failure> {
+pub(super) async fn answer(bills: Arc<Bills>, params: BillParams) -> Result<BillResult, Failure> {
     let bill = bills.of_thread(&params.thread_id).await?;
     Ok(BillResult {
         thread_id: bill.thread_id,
         compactions: bill.rows.into_iter().map(cost).collect(),
-        agent: agent(bill.agent),
+        agent: bill.agent,
         agent_compactions: bill.agent_compactions.into_iter().map(own).collect(),
         undo_next: bill.undo_next,
         resume: bill.resume,
@@ -47,16 +41,6 @@ fn after(after: WorkAfterCompaction) -> WorkAfter {
         files_reread: after.reread,
         files_reread_paths: after.reread_paths,
     }
-}
-
-fn agent(cost: bill::AgentCost) -> AgentCost {
-    let (source, costs) = match cost {
-        bill::AgentCost::Thread(costs) => (CostSource::Thread, costs),
-        bill::AgentCost::Model(costs) => (CostSource::Model, costs),
-        bill::AgentCost::Unknown => return AgentCost::default(),
-    };
-    let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = costs;
-    AgentCost { source, compactions, input_tokens, output_tokens, duration_ms }
 }
 
 fn own(bill: CompactionBill) -> AgentCompaction {

@@ -4,21 +4,14 @@ use std::sync::Arc;
 
 use longhaul_core::checkpoint::disk_check::DiskCheck;
 use longhaul_protocol::compaction::{RunParams, Strategy};
-use longhaul_protocol::thread::{CheckedTree, Continue, ContinueParams, ContinueResult};
+use longhaul_protocol::thread::{CheckedTree, ContinueParams, ContinueResult};
 
 use super::super::compaction::request;
+use super::super::convert;
 use super::super::error::Failure;
-use super::super::{Table, TableError, convert};
 use crate::service::continuation::{Continuations, not_accepting};
 
-pub(in super::super) fn register(
-    table: &mut Table,
-    continuations: &Arc<Continuations>,
-) -> Result<(), TableError> {
-    table.of(continuations).on_async::<Continue, _>(continue_thread)
-}
-
-async fn continue_thread(
+pub(super) async fn continue_thread(
     continuations: Arc<Continuations>,
     params: ContinueParams,
 ) -> Result<ContinueResult, Failure> {

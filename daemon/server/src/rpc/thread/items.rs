@@ -20,7 +20,7 @@ pub(super) async fn items(
         (Some(seq), None) => (ItemRange::From(seq), params.limit),
         (None, last) => (ItemRange::Last, last.or(params.limit)),
     };
-    let limit = usize::try_from(convert::page_rows(limit)).unwrap_or(usize::MAX);
+    let limit = convert::page_rows(limit) as usize;
     let found = threads.items(&params.thread_id, range, limit).await?;
     let items = found.rows.into_iter().map(|(row, at)| ItemSummary {
         seq: row.seq,

@@ -6,26 +6,18 @@ use longhaul_core::rollout::compose::{self, Opening};
 use longhaul_core::thread::ThreadKind;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::thread::{
-    self as wire, Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, CloseResult,
-    Marker, Open, OpenParams, OpenResult,
+    self as wire, AppendItem, AppendParams, AppendResult, CloseParams, CloseResult, Marker,
+    OpenParams, OpenResult,
 };
 
 use super::super::error::Failure;
-use super::super::{Table, TableError};
 use crate::recorder::Key;
 use crate::service::recording::{Addition, Body, Recordings};
 
-pub(in super::super) fn register(
-    table: &mut Table,
-    recordings: &Arc<Recordings>,
-) -> Result<(), TableError> {
-    let mut table = table.of(recordings);
-    table.on_async::<Open, _>(open)?;
-    table.on_async::<Append, _>(append)?;
-    table.on_async::<Close, _>(close)
-}
-
-async fn open(recordings: Arc<Recordings>, params: OpenParams) -> Result<OpenResult, Failure> {
+pub(super) async fn open(
+    recordings: Arc<Recordings>,
+    params: OpenParams,
+) -> Result<OpenResult, Failure> {
     let key = match (params.thread_id, &params.client_thread_id) {
         (Some(_), Some(_)) => {
             return Err(Failure::invalid("thread_id", "give either thread_id or client_thread_id"));
@@ -66,7 +58,7 @@ async fn open(recordings: Arc<Recordings>, params: OpenParams) -> Result<OpenRes
     })
 }
 
-async fn append(
+pub(super) async fn append(
     recordings: Arc<Recordings>,
     params: AppendParams,
 ) -> Result<AppendResult, Failure> {
@@ -83,7 +75,10 @@ async fn append(
     })
 }
 
-async fn close(recordings: Arc<Recordings>, params: CloseParams) -> Result<CloseResult, Failure> {
+pub(super) async fn close(
+    recordings: Arc<Recordings>,
+    params: CloseParams,
+) -> Result<CloseResult, Failure> {
     let closed = recordings.close(&params.thread_id).await;
     let closed = closed.map_err(|error| with_hint(error.into()))?;
     let path = closed.path.display().to_string();

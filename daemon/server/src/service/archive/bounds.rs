@@ -61,24 +61,17 @@ pub(super) async fn enforce(
     index: &ArchiveIndex,
     facts: &EvictionFacts,
 ) -> Result<(), ServiceError> {
-    let kept = evict(shared, index, facts).await;
-    // A pack that cannot be rewritten must not stop the merging of others.
-    upkeep::merge(shared, index).await?;
-    kept
-}
-
-async fn evict(
-    shared: &ArchiveShared,
-    index: &ArchiveIndex,
-    facts: &EvictionFacts,
-) -> Result<(), ServiceError> {
-    // The records of evicted texts take space, too.
+    // Repeated, because the records of evicted texts take space, too.
+    let mut evicted = Ok(true);
     for _ in 0..ROUNDS_MAX {
-        if !evict_planned(shared, index, facts).await? {
+        evicted = evict_planned(shared, index, facts).await;
+        if !matches!(evicted, Ok(true)) {
             break;
         }
     }
-    Ok(())
+    // A pack that cannot be rewritten must not stop the merging of others.
+    upkeep::merge(shared, index).await?;
+    evicted.map(drop)
 }
 
 /// Evicts the threads that exceed the bounds as planned; returns whether there were any.

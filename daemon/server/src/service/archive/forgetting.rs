@@ -5,9 +5,9 @@
 //! continues it; before, the thread is at most archived and evicted once more.
 
 use std::collections::HashSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use longhaul_protocol::archive::ForgetResult;
 use longhaul_store::{ArchiveIndex, PackRow};
 
 use super::shared::ArchiveShared;
@@ -16,23 +16,15 @@ use crate::archive::{ForgottenThreads, contents_of_pack};
 use crate::service::error::ServiceError;
 use crate::transcript::Presence;
 
-/// What was erased of a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ErasedText {
-    pub bytes: u64,
-    /// Whether no transcript of the thread existed any more.
-    pub is_only_copy: bool,
-}
-
 /// Erases a thread whose transcripts are, or were, at `files`. The caller has the turn.
 pub(super) async fn forget(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     thread_id: &str,
     mut files: Vec<String>,
-) -> Result<ErasedText, ServiceError> {
+) -> Result<ForgetResult, ServiceError> {
     let rows = index.transcripts.of_thread(thread_id).await?;
-    let bytes = rows.iter().map(|row| row.text_bytes).sum();
+    let removed_bytes = rows.iter().map(|row| row.text_bytes).sum();
     let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
     files.extend(rows.into_iter().map(|row| row.path));
     // Of files that were moved since, too.
@@ -41,7 +33,7 @@ pub(super) async fn forget(
     // First: the next start knows only a hash of the id, which finds no path.
     index.threads.drop_evicted(&files).await?;
     let of = thread_id.to_owned();
-    let was_begun = in_folder(shared, move |folder| {
+    let was_begun = shared.in_folder(move |folder| {
         let was_begun = ForgottenThreads::read(folder)?.is_any_unfinished();
         ForgottenThreads::add(folder, &of)?;
         Ok(was_begun)
@@ -54,8 +46,8 @@ pub(super) async fn forget(
         let mut presence = Presence::default();
         files.iter().any(|path| !presence.is_gone(Path::new(path)))
     };
-    let is_only_copy = bytes > 0 && !tokio::task::spawn_blocking(is_any).await?;
-    Ok(ErasedText { bytes, is_only_copy })
+    let only_copy = removed_bytes > 0 && !tokio::task::spawn_blocking(is_any).await?;
+    Ok(ForgetResult { removed_bytes, only_copy })
 }
 
 /// Erases threads whose forgetting was interrupted.
@@ -64,8 +56,7 @@ pub(super) async fn resume(
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
     let _turn = shared.turn.lock().await;
-    let forgotten = in_folder(shared, ForgottenThreads::read).await?;
-    if !forgotten.is_any_unfinished() {
+    if !shared.forgotten().await?.is_any_unfinished() {
         return Ok(());
     }
     tracing::info!("erasing forgotten threads after an interruption");
@@ -96,7 +87,7 @@ async fn erase(
     shared.archive.remove_orphans(index).await?;
     // Pages of the index still contain the deleted text.
     index.scrub().await?;
-    in_folder(shared, |folder| ForgottenThreads::read(folder)?.finish(folder)).await
+    shared.in_folder(|folder| ForgottenThreads::read(folder)?.finish(folder)).await
 }
 
 /// The packs whose description names an unfinished thread.
@@ -107,8 +98,8 @@ async fn packs_naming(
     let packs = index.packs.all().await?.into_iter();
     let packs: Vec<(i64, PathBuf)> =
         packs.map(|pack| (pack.pack, shared.archive.pack(pack.pack))).collect();
-    in_folder(shared, move |folder| {
-        let forgotten = ForgottenThreads::read(folder)?;
+    let forgotten = shared.forgotten().await?;
+    let naming = move || {
         let names = |path: &Path| {
             // An unreadable pack may name one.
             contents_of_pack(path).map_or(true, |contents| {
@@ -116,17 +107,7 @@ async fn packs_naming(
                 names.any(|name| forgotten.is_unfinished(&name.thread_id))
             })
         };
-        Ok(packs.into_iter().filter(|(_, path)| names(path)).map(|(pack, _)| pack).collect())
-    })
-    .await
-}
-
-/// Runs a blocking call on the archive's folder.
-async fn in_folder<T: Send + 'static>(
-    shared: &ArchiveShared,
-    call: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
-) -> Result<T, ServiceError> {
-    let folder = shared.archive.folder().to_owned();
-    let result = tokio::task::spawn_blocking(move || call(&folder)).await?;
-    result.map_err(|error| ServiceError::file(shared.archive.folder(), error))
+        packs.into_iter().filter(|(_, path)| names(path)).map(|(pack, _)| pack).collect()
+    };
+    Ok(tokio::task::spawn_blocking(naming).await?)
 }

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use longhaul_protocol::archive::ForgetResult;
 use longhaul_store::{ArchiveIndex, FileTable, ThreadTable};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
 use super::bounds::EvictionFacts;
-use super::forgetting::{self, ErasedText};
+use super::forgetting;
 use super::known_text::KnownTexts;
 use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
@@ -90,11 +91,7 @@ impl ArchiveKeeper {
     }
 
     /// Whether the store, the index or the list of forgotten threads has a thread with this id.
-    pub(super) async fn knows(
-        &self,
-        index: &ArchiveIndex,
-        thread_id: &str,
-    ) -> Result<bool, ServiceError> {
+    async fn knows(&self, index: &ArchiveIndex, thread_id: &str) -> Result<bool, ServiceError> {
         if self.threads.get(thread_id).await?.is_some()
             || !index.transcripts.of_thread(thread_id).await?.is_empty()
         {
@@ -108,11 +105,10 @@ impl ArchiveKeeper {
     /// # Errors
     /// [`ServiceError::ThreadNotFound`].
     pub async fn thread_to_forget(&self, named: &str) -> Result<String, ServiceError> {
-        let index = self.index()?;
-        let thread_id = self.complete_id(&index, named).await?;
-        match is_uuid(&thread_id) || self.knows(&index, &thread_id).await? {
+        let thread_id = self.complete_id(&self.index()?, named).await?;
+        match is_uuid(&thread_id) {
             true => Ok(thread_id),
-            false => Err(ServiceError::ThreadNotFound(thread_id)),
+            false => self.known_thread(&thread_id).await,
         }
     }
 
@@ -133,7 +129,7 @@ impl ArchiveKeeper {
     ///
     /// # Errors
     /// The archive cannot be written. What was deleted stays deleted, and another call or the next start continues.
-    pub async fn forget(&self, thread_id: &str) -> Result<ErasedText, ServiceError> {
+    pub async fn forget(&self, thread_id: &str) -> Result<ForgetResult, ServiceError> {
         let index = self.index()?;
         let files = self.threads.files(thread_id).await?.into_iter();
         let files = files.map(|file| file.path).collect();

@@ -19,7 +19,6 @@ use crate::ingest::{Compared, Walk, compare};
 use crate::service::error::ServiceError;
 use crate::transcript::{LINE_BYTES_MAX, Transcript};
 
-/// What the archive has of a file.
 pub(super) struct KnownText {
     /// Without an id if nothing.
     pub(super) row: ArchivedTranscript,

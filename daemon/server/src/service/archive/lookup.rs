@@ -18,44 +18,25 @@ pub struct ArchiveLookup {
     pub(super) shared: Arc<ArchiveShared>,
 }
 
-pub struct ArchivedRows {
+/// Lines of a thread, and the fold of its text up to the last of them.
+pub struct ArchivedLines {
+    pub fold: Fold,
     pub source: Source,
     pub path: String,
     pub rows: Vec<ItemRow>,
     pub lines: LineReader,
 }
 
-/// The lines that a thread had when a compaction was made, and their fold.
-pub struct ArchivedLines {
-    pub fold: Fold,
-    pub found: ArchivedRows,
-}
-
 impl ArchiveLookup {
-    /// The lines of a handle, from the archived text whose digest matches.
+    /// The lines of a thread from line `from` to the last of a handle, from the archived text that has its first one. Of a
+    /// thread that continues another transcript the archived text is only the rest, so earlier lines are not found.
     ///
     /// # Errors
     /// [`ServiceError::ArchiveDamaged`] if a damaged text may have had them; [`ServiceError::IndexNotOpen`].
-    pub async fn find(&self, handle: &Handle) -> Result<Option<ArchivedRows>, ServiceError> {
-        Ok(self.find_from(handle.first, handle).await?.map(|lines| lines.found))
-    }
-
-    /// All lines of the thread up to the last of a handle, from the archived text that has its first one. A thread that
-    /// continues another transcript is not found: its text is only the rest.
-    ///
-    /// # Errors
-    /// As for [`Self::find`].
-    pub async fn lines_until(
+    pub async fn find(
         &self,
         handle: &Handle,
-    ) -> Result<Option<ArchivedLines>, ServiceError> {
-        self.find_from(0, handle).await
-    }
-
-    async fn find_from(
-        &self,
         from: u64,
-        handle: &Handle,
     ) -> Result<Option<ArchivedLines>, ServiceError> {
         let index = self.shared.archive.index().ok_or(ServiceError::IndexNotOpen)?;
         let mut is_damaged = false;
@@ -79,8 +60,7 @@ impl ArchiveLookup {
                     if rows.iter().find(is_first).is_some_and(|row| handle.fits(row.digest)) =>
                 {
                     let lines = LineReader::of_archived(source, transcript);
-                    let found = ArchivedRows { source, path, rows, lines };
-                    return Ok(Some(ArchivedLines { fold, found }));
+                    return Ok(Some(ArchivedLines { fold, source, path, rows, lines }));
                 }
                 Ok(_) => {}
                 Err(error) => {

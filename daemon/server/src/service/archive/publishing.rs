@@ -31,17 +31,15 @@ pub(super) async fn publish(
         parts.push(part);
         texts.push((text, chunks));
     }
-    let (folder, last) = (shared.archive.folder().to_owned(), index.packs.last().await?);
-    let writing = move || {
+    let last = index.packs.last().await?;
+    let writing = move |folder: &Path| {
         let mut chunks: Vec<(ChunkDigest, &[u8])> = Vec::new();
         for (text, places) in &texts {
             chunks.extend(places.iter().map(|(digest, place)| (*digest, &text[place.clone()])));
         }
-        write((&folder, last), &chunks, &mut parts).map(|pack| (pack, parts))
+        write((folder, last), &chunks, &mut parts).map(|pack| (pack, parts))
     };
-    let folder = shared.archive.folder();
-    let written = tokio::task::spawn_blocking(writing).await?;
-    let (pack, parts) = written.map_err(|error| ServiceError::file(folder, error))?;
+    let (pack, parts) = shared.in_folder(writing).await?;
     Ok(index.commit(pack.as_slice(), &parts).await?)
 }
 

@@ -13,7 +13,6 @@ use super::shared::BATCH_BYTES;
 use crate::ingest::{Compared, Walk, compare};
 use crate::transcript::{Content, LINE_BYTES_MAX, Piece, Transcript};
 
-/// The new text of a transcript.
 pub(super) struct NewPart {
     pub(super) part: ArchivedPart,
     pub(super) text: Vec<u8>,
@@ -163,7 +162,6 @@ pub(super) fn redacted_part(
     Ok(new.filter(|new| new.source_bytes > 0).map(|new| cut(known, tail, new)))
 }
 
-/// The last chunk of a part.
 pub(super) fn tail_of(NewPart { part, text, chunks, .. }: &NewPart) -> Tail {
     match (part.pieces.last(), chunks.last()) {
         (Some(last), Some((_, place))) => Tail {

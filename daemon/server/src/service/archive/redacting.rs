@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::redact;
@@ -43,9 +43,8 @@ pub(super) async fn redact_some(
     if texts.is_empty() {
         return Ok(None);
     }
-    let named = index.packs.last().await?;
-    let (folder, of) = (shared.archive.folder().to_owned(), index.clone());
-    let writing = move || {
+    let (named, of) = (index.packs.last().await?, index.clone());
+    let writing = move |folder: &Path| {
         let mut writer = RedactedWriter::begin(folder, named, of)?;
         let mut damaged = Vec::new();
         for (row, text) in texts {
@@ -56,11 +55,9 @@ pub(super) async fn redact_some(
             }
         }
         writer.flush()?;
-        Ok::<_, io::Error>((writer.packs, writer.parts, damaged))
+        Ok((writer.packs, writer.parts, damaged))
     };
-    let written = tokio::task::spawn_blocking(writing).await?;
-    let (packs, parts, damaged) =
-        written.map_err(|error| ServiceError::file(shared.archive.folder(), error))?;
+    let (packs, parts, damaged) = shared.in_folder(writing).await?;
     index.commit(&packs, &parts).await?;
     for (path, error) in damaged {
         tracing::warn!(path, %error, "an archived text cannot be redacted");
@@ -91,7 +88,6 @@ pub(super) async fn erase(
 struct RedactedWriter {
     folder: PathBuf,
     index: ArchiveIndex,
-    /// Number of the first pack.
     first: i64,
     packs: Vec<NewPack>,
     parts: Vec<ArchivedPart>,
@@ -102,12 +98,11 @@ struct RedactedWriter {
 }
 
 impl RedactedWriter {
-    fn begin(folder: PathBuf, named: i64, index: ArchiveIndex) -> io::Result<Self> {
-        let first = next_pack(&folder, named)?;
+    fn begin(folder: &Path, named: i64, index: ArchiveIndex) -> io::Result<Self> {
         Ok(Self {
-            folder,
+            folder: folder.to_owned(),
             index,
-            first,
+            first: next_pack(folder, named)?,
             packs: Vec::new(),
             parts: Vec::new(),
             pending: Vec::new(),
@@ -153,7 +148,6 @@ impl RedactedWriter {
         Ok(())
     }
 
-    /// Writes a pack with what is pending.
     fn flush(&mut self) -> io::Result<()> {
         let pending = std::mem::take(&mut self.pending);
         self.pending_bytes = 0;

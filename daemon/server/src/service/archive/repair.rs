@@ -22,15 +22,12 @@ pub(super) async fn replace_chunks(
 ) -> Result<(), ServiceError> {
     let contents = index.packs.contents(pack).await?;
     let rows = index.transcripts.in_pack(pack).await?;
-    let (folder, last) = (shared.archive.folder().to_owned(), index.packs.last().await?);
-    let path = shared.archive.pack(pack);
-    let writing = move || {
+    let (path, last) = (shared.archive.pack(pack), index.packs.last().await?);
+    let writing = move |folder: &Path| {
         let found = find(&path, &contents, &rows);
-        write((&folder, last), contents, &found)
+        write((folder, last), contents, &found)
     };
-    let written = tokio::task::spawn_blocking(writing).await?;
-    let written = written.map_err(|error| ServiceError::file(shared.archive.folder(), error))?;
-    if let Some(written) = written {
+    if let Some(written) = shared.in_folder(writing).await? {
         index.commit(&[written], &[]).await?;
     }
     Ok(())

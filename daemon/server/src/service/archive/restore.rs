@@ -17,7 +17,6 @@ use crate::archive::{ArchivedReader, ArchivedText};
 use crate::new_file;
 use crate::service::error::ServiceError;
 
-/// Bytes copied at a time.
 const COPY_BYTES: usize = 256 << 10;
 
 impl ArchiveKeeper {
@@ -137,8 +136,8 @@ fn updated(row: &ArchivedTranscript) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(u64::try_from(row.updated_ms).unwrap_or(0))
 }
 
-fn invalid(reason: &str) -> ServiceError {
-    ServiceError::Invalid { field: "to", reason: reason.to_owned() }
+fn invalid(reason: impl Into<String>) -> ServiceError {
+    ServiceError::invalid("to", reason)
 }
 
 fn is_gone(row: &ArchivedTranscript) -> bool {
@@ -163,7 +162,7 @@ fn agents_path(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
     match row.source.spec().layout(&row.path) {
         None | Some(Layout::Lines) => {}
         Some(_) => {
-            return Err(invalid(&format!(
+            return Err(invalid(format!(
                 "a file, since {} did not keep this session in lines and the archive has only the lines that were read; \
                  longhaul continue {} --to codex resumes it in Codex",
                 row.source.spec().title,
@@ -194,7 +193,7 @@ fn failed(
         ),
         // The caller chose a folder in which the system makes no files, such as one in /proc.
         ErrorKind::NotFound if !is_in_place => {
-            invalid(&format!("must be in a folder that can be made: {error}"))
+            invalid(format!("must be in a folder that can be made: {error}"))
         }
         _ => ServiceError::file(path, error),
     }

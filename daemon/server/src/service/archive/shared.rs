@@ -1,5 +1,7 @@
 //! The state shared by the archiver and the readers of the archive.
 
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -81,14 +83,20 @@ impl ArchiveShared {
         task.await?
     }
 
-    /// The list of forgotten threads.
-    pub(super) async fn forgotten(&self) -> Result<ForgottenThreads, ServiceError> {
+    /// Runs blocking work on the archive's folder.
+    pub(super) async fn in_folder<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, ServiceError> {
         let folder = self.archive.folder().to_owned();
-        let read = tokio::task::spawn_blocking(move || ForgottenThreads::read(&folder)).await?;
-        read.map_err(|error| ServiceError::file(self.archive.folder(), error))
+        let result = tokio::task::spawn_blocking(move || work(&folder)).await?;
+        result.map_err(|error| ServiceError::file(self.archive.folder(), error))
     }
 
-    /// Whether everything hinted is archived.
+    pub(super) async fn forgotten(&self) -> Result<ForgottenThreads, ServiceError> {
+        self.in_folder(ForgottenThreads::read).await
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         let mut is_idle = false;
         self.hints.if_none(|| is_idle = self.progress.is_idle.load(Ordering::Relaxed));

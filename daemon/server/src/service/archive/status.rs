@@ -72,10 +72,7 @@ impl ArchiveKeeper {
         let index = self.index()?;
         let mut rows = match thread_id {
             Some(thread_id) => {
-                let thread_id = self.complete_id(&index, thread_id).await?;
-                if !self.knows(&index, &thread_id).await? {
-                    return Err(ServiceError::ThreadNotFound(thread_id));
-                }
+                let thread_id = self.known_thread(thread_id).await?;
                 index.transcripts.of_thread(&thread_id).await?
             }
             None => index.transcripts.all().await?,
@@ -136,7 +133,6 @@ impl ArchiveKeeper {
     }
 }
 
-/// Whether an archived text can be read to its end.
 async fn is_whole(
     archive: &Archive,
     index: &ArchiveIndex,

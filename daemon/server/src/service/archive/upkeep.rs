@@ -27,7 +27,6 @@ const SMALL_PACKS: usize = 8;
 /// Maximum time between two complete reads of a pack.
 const CHECKED_MAX_MS: i64 = 30 * DAY_MS;
 
-/// Maximum bytes of packs to read in one round.
 const CHECK_BYTES: u64 = 256 << 20;
 
 /// Merges small packs, rewrites those with little in use, and removes damaged ones whose chunks are all stored again.

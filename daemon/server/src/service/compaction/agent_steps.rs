@@ -41,7 +41,6 @@ pub struct AgentSteps {
     running: Arc<Running>,
 }
 
-/// The newest running step of each thread.
 #[derive(Default)]
 struct Running {
     newest: sync::Mutex<HashMap<String, Newest>>,
@@ -145,8 +144,8 @@ impl AgentSteps {
     async fn step_of(&self, row: &CompactionRow) -> Result<Option<AgentStep>, ServiceError> {
         let found = self.compactions.get(&row.compaction_id).await?;
         let Some((_, result)) = found else { return Ok(None) };
-        let stored: StoredStep = serde_json::from_slice(&result)
-            .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
+        let stored: StoredStep =
+            serde_json::from_slice(&result).map_err(ServiceError::undecodable("compaction"))?;
         Ok(stored.agent_step)
     }
 

@@ -1,6 +1,6 @@
 //! One attempt with a model: a summary, a summary with the checkpoint, or the provider's own compaction.
 //!
-//! Returns a replacement, or a typed reason to try the next rung. Nothing is stored here.
+//! Returns a replacement, or the stable name of a reason to try the next rung. Nothing is stored here.
 
 mod remote;
 mod summary;
@@ -24,16 +24,6 @@ use super::request::Request;
 use super::texts::CompactionTexts;
 use crate::clock::Clock;
 use crate::model::{Call, ModelChoice, Models, Purpose};
-
-/// A stable name for why a rung failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RungFailure(pub(super) String);
-
-impl RungFailure {
-    pub(super) fn named(name: &str) -> Self {
-        Self(name.to_owned())
-    }
-}
 
 pub(super) struct Attempt<'a> {
     pub(super) strategy: Strategy,

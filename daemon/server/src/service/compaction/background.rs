@@ -38,17 +38,17 @@ impl CompactionJobs {
     pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
         request.check_templates()?;
         request.redact();
-        self.compactor.records.check_install(&request).await?;
+        self.compactor.records.installer.check(&request).await?;
         let id = self.compactor.new_id();
         let _running = self.compactor.running.begin(&id);
         request.subject = self.compactor.preparation.gatherer.fix(&id, request.subject).await?;
-        let payload = serde_json::to_string(&request)
-            .map_err(|source| ServiceError::Undecodable { what: "request", source })?;
+        let payload =
+            serde_json::to_string(&request).map_err(ServiceError::undecodable("request"))?;
         if payload.len() > PAYLOAD_BYTES {
             let reason = format!(
                 "at most {PAYLOAD_BYTES} bytes, as JSON, for a compaction in the background"
             );
-            return Err(ServiceError::Invalid { field: "initial_context", reason });
+            return Err(ServiceError::invalid("initial_context", reason));
         }
         let key = JobKey { kind: Kind::Compact, subject: id.clone() };
         let job =
@@ -60,7 +60,7 @@ impl CompactionJobs {
 
     /// Cancels an unfinished compaction; returns false if it is finished.
     pub async fn cancel(&self, id: &str) -> Result<bool, ServiceError> {
-        let done = self.log.has(id).await?;
+        let done = self.log.compactions.get(id).await?.is_some();
         let key = JobKey { kind: Kind::Compact, subject: id.to_owned() };
         match self.jobs.cancel(&key).await {
             Ok(_) => Ok(!done),
@@ -71,18 +71,17 @@ impl CompactionJobs {
     }
 }
 
-pub struct CompactWork(pub Arc<CompactionJobs>);
-
-impl Work for CompactWork {
+impl Work for CompactionJobs {
     const KIND: Kind = Kind::Compact;
 
     async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
         let owner = Owner { key: job.key, token };
-        let progress = self.0.compactor.progress(owner.key.subject.clone());
+        let events = self.compactor.events.clone();
+        let progress = ProgressEvents::new(events, owner.key.subject.clone(), None);
         let result = self.compact(&owner, &progress, &job.payload).await;
         let Err((kind, detail)) = result else { return Ok(()) };
         let is_last = kind == FailureKind::Permanent
-            || job.attempts >= self.0.jobs.rules(Kind::Compact).attempts_max;
+            || job.attempts >= self.jobs.rules(Kind::Compact).attempts_max;
         if is_last || progress.has_started() {
             progress.failed(&detail, !is_last);
         }
@@ -90,31 +89,29 @@ impl Work for CompactWork {
     }
 }
 
-impl CompactWork {
+impl CompactionJobs {
     async fn compact(
         &self,
         owner: &Owner,
         progress: &ProgressEvents,
         payload: &str,
     ) -> Result<(), (FailureKind, String)> {
-        let jobs = &self.0;
         let request: Request = serde_json::from_str(payload)
             .map_err(|error| (FailureKind::Permanent, error.to_string()))?;
-        match jobs.log.get(progress.id()).await {
+        match self.log.get(progress.id()).await {
             Ok(mut made) => {
-                let installed = jobs.compactor.records.install(&mut made).await;
+                let installed = self.compactor.records.installer.install(&mut made).await;
                 return installed.map_err(|error| failed(&error));
             }
             Err(ServiceError::CompactionNotFound(_)) => {}
             Err(error) => return Err(failed(&error)),
         }
         // The runner drops this future when the job is cancelled, which closes the connection to a model.
-        let made = jobs.compactor.run_as(progress, request, StoreAs::OfJob(owner)).await;
+        let made = self.compactor.run_as(progress, request, StoreAs::OfJob(owner)).await;
         made.map(drop).map_err(|error| failed(&error))
     }
 }
 
-/// Classifies the failure: whether a retry may succeed.
 fn failed(error: &ServiceError) -> (FailureKind, String) {
     let kind = match error {
         ServiceError::ThreadNotFound(_)

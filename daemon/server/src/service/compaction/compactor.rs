@@ -1,7 +1,5 @@
 //! Runs one compaction: gathers its input, checks it, tries the ladder, accounts for the items and records it.
 
-use std::time::Duration;
-
 use longhaul_core::compaction::receipt::Receipt;
 use longhaul_core::compaction::replacement_check::{Flaw, Sizes};
 use longhaul_core::model::budget::Spending;
@@ -39,7 +37,7 @@ impl Compactor {
         let id = step.as_ref().map(|step| step.compaction_id.clone());
         let id = id.unwrap_or_else(|| self.new_id());
         let progress = ProgressEvents::new(self.events.clone(), id, step);
-        let store_as = progress.step_of_agent().map_or(StoreAs::New, StoreAs::OfStep);
+        let store_as = progress.step.as_ref().map_or(StoreAs::New, StoreAs::OfStep);
         let compaction = self.run_as(&progress, request, store_as).await;
         if let Err(error) = compaction.as_ref() {
             progress.failed(&error.to_string(), false);
@@ -60,19 +58,8 @@ impl Compactor {
         Ok(preview::of(input, outlook, rows))
     }
 
-    /// Whether a model is configured.
-    pub fn has_model(&self) -> bool {
-        self.ladder.has_model()
-    }
-
-    /// An id for a new compaction.
     pub fn new_id(&self) -> String {
         preimage::id(&self.clock.new_id())
-    }
-
-    /// The event publisher of a job's compaction.
-    pub(super) fn progress(&self, id: String) -> ProgressEvents {
-        ProgressEvents::new(self.events.clone(), id, None)
     }
 
     /// Compacts under the id of `progress`; the caller publishes a failure.
@@ -84,7 +71,7 @@ impl Compactor {
     ) -> Result<Compaction, ServiceError> {
         request.check_templates()?;
         request.redact();
-        self.records.check_install(&request).await?;
+        self.records.installer.check(&request).await?;
         let id = progress.id().to_owned();
         let _running = self.running.begin(&id);
         let started = self.clock.elapsed();
@@ -102,7 +89,7 @@ impl Compactor {
         let mut compaction = assemble(id, &request, input, replacement, receipt);
         compaction.warnings.extend(problems);
         compaction.created_at_ms = self.clock.now_ms();
-        compaction.duration_ms = whole_ms(self.clock.elapsed().saturating_sub(started));
+        compaction.duration_ms = self.clock.ms_since(started);
         compaction.ladder = rungs;
         compaction.spent = spent;
         if let Some(cause) = cause {
@@ -111,14 +98,10 @@ impl Compactor {
             compaction.reason = Some(Reason::Policy);
         }
         self.records.keep(&mut compaction, store_as).await?;
-        self.records.install(&mut compaction).await?;
+        self.records.installer.install(&mut compaction).await?;
         progress.done(&compaction);
         Ok(compaction)
     }
-}
-
-fn whole_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Warns of a flaw in a replacement that is used anyway.
@@ -140,7 +123,6 @@ fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
     Notice::new(flaw.into_str(), words)
 }
 
-/// Assembles the compaction: sizes and warnings.
 fn assemble(
     id: String,
     request: &Request,

@@ -41,8 +41,7 @@ impl GivenItems {
     /// Stores given items under the compaction's id, with secrets replaced. Returns how many were replaced.
     pub(super) async fn store(&self, id: &str, mut items: Vec<Value>) -> Result<u64, ServiceError> {
         if items.is_empty() {
-            let reason = "there is nothing to compact".to_owned();
-            return Err(ServiceError::Invalid { field: "items", reason });
+            return Err(ServiceError::invalid("items", "there is nothing to compact"));
         }
         let redacted = items.iter_mut().map(|item| u64::from(redact_value(item))).sum();
         let origin = self.origin_of(&items).await?;

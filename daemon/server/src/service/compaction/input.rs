@@ -17,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::record::Notice;
 use super::request::Request;
 use crate::service::error::ServiceError;
-use crate::service::history::{Histories, HistoryQuery, Opaque, Position};
+use crate::service::history::{Histories, HistoryQuery, Opaque};
 
 /// Maximum bytes of a history read for a model: several times the largest window there is.
 const HISTORY_BYTES_MAX: u64 = 64 << 20;
@@ -51,7 +51,6 @@ pub(super) struct Input {
     pub focus: String,
 }
 
-/// Source of a history's items.
 #[derive(Debug)]
 pub(super) enum ItemSource {
     Transcript(Box<longhaul_store::FileRow>),
@@ -100,12 +99,10 @@ impl Input {
         Sizes { before, after: assemble::estimate(history), window: self.window }
     }
 
-    /// The person's pins and drops.
     pub(super) fn choices(&self) -> &Choices {
         &self.semantics.choices
     }
 
-    /// Renders the checkpoint's view.
     pub(super) fn view(&self, max_tokens: u64) -> Rendered {
         self.view_below("", max_tokens)
     }
@@ -123,7 +120,6 @@ impl Input {
     }
 }
 
-/// A history.
 #[derive(Debug, Default)]
 pub(super) struct NumberedItems {
     /// The line of each item.
@@ -141,14 +137,8 @@ pub(super) async fn visible_items(
     let (items, first_seq) = match &input.items {
         ItemSource::Given { items, first_seq, .. } => (items, *first_seq),
         ItemSource::Transcript(_) => {
-            let query = HistoryQuery {
-                thread_id: input.of.clone(),
-                as_of: Some(input.seq),
-                from: Position::default(),
-                max_bytes: HISTORY_BYTES_MAX,
-                opaque,
-            };
-            let history = histories.visible(query).await?;
+            let query = HistoryQuery::as_is(&input.of, Some(input.seq), HISTORY_BYTES_MAX);
+            let history = histories.visible(HistoryQuery { opaque, ..query }).await?;
             let seqs = history.places.iter().map(|place| place.seq).collect();
             let items = history.items;
             return Ok(history.next.is_none().then_some(NumberedItems { seqs, items }));
@@ -159,7 +149,6 @@ pub(super) async fn visible_items(
     Ok(Some(NumberedItems { seqs, items }))
 }
 
-/// The newest model-switch instructions among `items`.
 pub(super) fn newest_switch(items: &[Box<RawValue>]) -> Option<KeptRequest> {
     let classified = classify(items);
     let switch = classified.iter().rfind(|classified| classified.class == Class::ModelSwitch)?;

@@ -21,6 +21,7 @@ use longhaul_protocol::limit::APPEND_ITEM_BYTES_MAX;
 use serde_json::Value;
 
 use super::record::Compaction;
+use super::request::Request;
 use crate::ingest::SyncError;
 use crate::recorder::{Line, Recorder, RecorderError};
 use crate::service::error::ServiceError;
@@ -32,12 +33,15 @@ pub struct Installer {
 }
 
 impl Installer {
-    /// Checks that the daemon keeps the thread, before anything is paid for.
+    /// Checks that the daemon keeps the thread that a request replaces the history of, before anything is paid for.
     ///
     /// # Errors
-    /// [`ServiceError::ThreadReadOnly`] for a thread of another program.
-    pub(super) async fn check(&self, thread_id: &str) -> Result<(), ServiceError> {
-        self.seq_of(thread_id, "").await.map(drop)
+    /// [`ServiceError::ThreadReadOnly`] for a thread of another program; an I/O error.
+    pub(super) async fn check(&self, request: &Request) -> Result<(), ServiceError> {
+        match request.installs_in() {
+            Some(thread_id) => self.seq_of(thread_id, "").await.map(drop),
+            None => Ok(()),
+        }
     }
 
     /// The line that installed a compaction; `None` if it is not installed.
@@ -54,16 +58,14 @@ impl Installer {
         }
     }
 
-    /// Replaces the thread's history by the compaction's; returns the line that does so. Idempotent.
+    /// Replaces the thread's history by that of a stored compaction, if its request said so. Idempotent.
     ///
     /// # Errors
     /// [`ServiceError::StaleBase`] if the thread continued in a way that conflicts with the replacement; an I/O
     /// error.
-    pub(super) async fn install(
-        &self,
-        thread_id: &str,
-        compaction: &Compaction,
-    ) -> Result<u64, ServiceError> {
+    pub(super) async fn install(&self, compaction: &mut Compaction) -> Result<(), ServiceError> {
+        let thread_id = compaction.thread_id.as_deref().filter(|_| compaction.install);
+        let Some(thread_id) = thread_id else { return Ok(()) };
         let (id, covered_seq) = (compaction.id.clone(), compaction.seq);
         let (message, history) = (compaction.view.clone(), compaction.history.clone());
         let line_id = id.clone();
@@ -82,7 +84,9 @@ impl Installer {
                 }),
             }
         };
-        self.recorder.append_after(thread_id, &line_id, covered_seq, make).await
+        let installed = self.recorder.append_after(thread_id, &line_id, covered_seq, make).await?;
+        compaction.installed_seq = Some(installed);
+        Ok(())
     }
 
     /// Restores the items that an installed compaction replaced; returns the line that does so, or `None` if the
@@ -203,7 +207,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::service::compaction::{Request, Subject};
+    use crate::service::compaction::Subject;
     use crate::service::tests::fixture::{Fixture, conversation, request};
 
     fn lines(parts: &[(&str, Value)]) -> Vec<String> {

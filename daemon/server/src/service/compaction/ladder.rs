@@ -14,7 +14,7 @@ use longhaul_core::model::budget::Spending;
 use longhaul_core::tokens;
 use longhaul_protocol::compaction::Question;
 
-use super::attempt::{Attempt, RungFailure};
+use super::attempt::Attempt;
 use super::input::{Input, visible_items};
 use super::progress::{ProgressEvents, Stage};
 use super::record::{Notice, Rung};
@@ -36,7 +36,6 @@ pub(super) struct LadderOutcome {
     pub(super) problems: Vec<Notice>,
 }
 
-/// How a run would start.
 pub(super) struct Outlook {
     pub(super) strategy: Strategy,
     pub(super) question: Option<Question>,
@@ -45,7 +44,6 @@ pub(super) struct Outlook {
     pub(super) problems: Vec<Notice>,
 }
 
-/// The history exceeds any model's window.
 const HISTORY_TOO_LARGE: &str = "history_too_large";
 
 pub struct Ladder {
@@ -73,7 +71,7 @@ impl Ladder {
         let deadline_ms = request.deadline_ms.unwrap_or(ladder::DEADLINE_MS);
         let (mut tried, mut spent) = (Vec::new(), Spending::default());
         for (index, (strategy, skip)) in rungs.iter().copied().enumerate() {
-            let begun_ms = self.ms_since(started);
+            let begun_ms = self.clock.ms_since(started);
             let below = rungs[index + 1..].iter().filter(|rung| rung.0.asks() && rung.1.is_none());
             let left_ms = deadline_ms.saturating_sub(begun_ms);
             let time = ladder::rung_ms(left_ms, below.count() as u64);
@@ -102,24 +100,24 @@ impl Ladder {
             };
             let replacement = self.try_rung(&mut attempt, remote).await?;
             spent = attempt.spent;
-            let took_ms = self.ms_since(started).saturating_sub(begun_ms);
+            let took_ms = self.clock.ms_since(started).saturating_sub(begun_ms);
             match replacement {
                 Ok(replacement) => {
                     tried.push(Rung::used(strategy, took_ms));
                     let problems = texts.problems;
                     return Ok(LadderOutcome { replacement, rungs: tried, spent, problems });
                 }
-                Err(RungFailure(reason)) if reason == HISTORY_TOO_LARGE => {
+                Err(reason) if reason == HISTORY_TOO_LARGE => {
                     tried.push(Rung::skipped(strategy, HISTORY_TOO_LARGE));
                 }
-                Err(RungFailure(reason)) => {
+                Err(reason) => {
                     tried.push(Rung::failed(strategy, reason, took_ms));
                 }
             }
         }
-        let begun_ms = self.ms_since(started);
+        let begun_ms = self.clock.ms_since(started);
         let replacement = of_checkpoint(request, input, &texts);
-        let took_ms = self.ms_since(started).saturating_sub(begun_ms);
+        let took_ms = self.clock.ms_since(started).saturating_sub(begun_ms);
         tried.push(Rung::used(Strategy::Checkpoint, took_ms));
         Ok(LadderOutcome { replacement, rungs: tried, spent, problems: texts.problems })
     }
@@ -152,12 +150,11 @@ impl Ladder {
         Outlook { strategy, question, replacement, problems: texts.problems }
     }
 
-    /// Tries one rung that uses a model.
     async fn try_rung(
         &self,
         attempt: &mut Attempt<'_>,
         remote: Remote,
-    ) -> Result<Result<Replacement, RungFailure>, ServiceError> {
+    ) -> Result<Result<Replacement, String>, ServiceError> {
         attempt.step(Stage::Reading, 0);
         // Only the same provider can read its own compaction.
         let is_remote = attempt.strategy == Strategy::Remote;
@@ -166,9 +163,9 @@ impl Ladder {
         let items = match tokio::time::timeout(attempt.left(), reading).await {
             Ok(items) => match items? {
                 Some(items) => items,
-                None => return Ok(Err(RungFailure::named(HISTORY_TOO_LARGE))),
+                None => return Ok(Err(HISTORY_TOO_LARGE.to_owned())),
             },
-            Err(_) => return Ok(Err(RungFailure::named(FaultKind::Timeout.into_str()))),
+            Err(_) => return Ok(Err(FaultKind::Timeout.into_str().to_owned())),
         };
         let replacement = match is_remote {
             true => attempt.remote(&items, remote).await,
@@ -178,7 +175,7 @@ impl Ladder {
         // An invalid replacement is a reason to try the next rung.
         Ok(replacement.and_then(|replacement| match replacement.check(attempt.input) {
             Ok(()) => Ok(replacement),
-            Err(flaw) => Err(RungFailure::named(flaw.into_str())),
+            Err(flaw) => Err(flaw.into_str().to_owned()),
         }))
     }
 
@@ -197,12 +194,7 @@ impl Ladder {
         CompactionTexts::of(&self.texts, &request.templates, of_agent, &places)
     }
 
-    fn ms_since(&self, started: Duration) -> u64 {
-        let since = self.clock.elapsed().saturating_sub(started);
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    pub(super) fn has_model(&self) -> bool {
+    pub(in crate::service) fn has_model(&self) -> bool {
         self.models.settings().default.is_some()
     }
 

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_store::{
-    CompactionCursor, CompactionRow, CompactionTable, CompactionTotals, DecisionEnd, PolicyTable,
-    StoreError,
+    CompactionCursor, CompactionRow, CompactionTable, DecisionEnd, PolicyTable, StoreError,
 };
 
 use super::agent_steps::RunningStep;
@@ -13,7 +12,6 @@ use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
 use crate::service::retention::PruneRequests;
 
-/// How a compaction is stored.
 #[derive(Clone, Copy)]
 pub(super) enum StoreAs<'a> {
     New,
@@ -87,8 +85,8 @@ impl CompactionLog {
             duration_ms: compaction.duration_ms,
             undone_at_ms: None,
         };
-        let result = serde_json::to_vec(compaction)
-            .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
+        let result =
+            serde_json::to_vec(compaction).map_err(ServiceError::undecodable("compaction"))?;
         match store_as {
             StoreAs::New => self.compactions.insert(&row, &result, None).await?,
             StoreAs::OfStep(_) => self.compactions.replace(&row, &result).await?,
@@ -106,11 +104,6 @@ impl CompactionLog {
         Ok(())
     }
 
-    /// Costs of the stored compactions of threads.
-    pub async fn totals(&self) -> Result<CompactionTotals, ServiceError> {
-        Ok(self.compactions.totals().await?)
-    }
-
     /// Compactions, newest first.
     pub async fn list(
         &self,
@@ -121,19 +114,6 @@ impl CompactionLog {
         Ok(self.compactions.list(thread_id, limit, after).await?)
     }
 
-    pub(super) async fn has(&self, id: &str) -> Result<bool, ServiceError> {
-        Ok(self.compactions.get(id).await?.is_some())
-    }
-
-    /// Marks a compaction as undone; returns when it was first undone, if it is stored.
-    pub(super) async fn mark_undone(
-        &self,
-        id: &str,
-        now_ms: i64,
-    ) -> Result<Option<i64>, ServiceError> {
-        Ok(self.compactions.mark_undone(id, now_ms).await?)
-    }
-
     /// One compaction, as it was returned.
     pub async fn get(&self, id: &str) -> Result<Compaction, ServiceError> {
         Ok(self.with_row(id).await?.1)
@@ -142,8 +122,8 @@ impl CompactionLog {
     pub async fn with_row(&self, id: &str) -> Result<(CompactionRow, Compaction), ServiceError> {
         let found = self.compactions.get(id).await?;
         let (row, result) = found.ok_or_else(|| ServiceError::CompactionNotFound(id.to_owned()))?;
-        let mut compaction: Compaction = serde_json::from_slice(&result)
-            .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
+        let mut compaction: Compaction =
+            serde_json::from_slice(&result).map_err(ServiceError::undecodable("compaction"))?;
         compaction.undone_at_ms = row.undone_at_ms;
         Ok((row, compaction))
     }

@@ -24,11 +24,9 @@ const PACKET_TOKENS: u64 = 3_000;
 
 const HEADING: &str = "[PACKET] Written by the agent just before the compaction:";
 
-/// Why a watcher requested the compaction.
 #[derive(Debug, Clone)]
 pub(super) struct PolicyCause {
     pub(super) trigger: Trigger,
-    /// Id of the logged decision, if there is one.
     pub(super) decision_id: Option<i64>,
     /// The packet with its heading; `None` for a packet of our own, which adds nothing to the view.
     section: Option<String>,

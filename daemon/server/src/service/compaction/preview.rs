@@ -6,7 +6,6 @@ use longhaul_core::checkpoint::view::{self, ViewLine, ViewPart};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Disposition, Span};
 use longhaul_core::item::{ItemKind, ItemRow};
-use longhaul_core::tokens;
 use longhaul_protocol::compaction::Question;
 
 use super::input::Input;
@@ -14,13 +13,12 @@ use super::ladder::Outlook;
 use super::record::Notice;
 
 /// Maximum dropped items listed individually, newest first.
-pub const LISTED_MAX: usize = 256;
+const LISTED_MAX: usize = 256;
 
 #[derive(Debug)]
 pub struct Preview {
     pub thread_id: String,
     pub seq: u64,
-    /// The strategy a run would try first.
     pub strategy: Strategy,
     pub question: Option<Question>,
     /// Token limit of the view.
@@ -40,7 +38,6 @@ pub struct Preview {
     pub warnings: Vec<Notice>,
 }
 
-/// Builds a preview; `rows` are all items of the history.
 pub(super) fn of(input: Input, outlook: Outlook, rows: Vec<ItemRow>) -> Preview {
     let Outlook { strategy, question, replacement, problems } = outlook;
     let sizes = input.sizes(&replacement.history);
@@ -90,8 +87,4 @@ fn span_of(rows: &[ItemRow]) -> Option<Span> {
         kind: None,
         ..Span::from(first)
     })
-}
-
-pub fn line_tokens(line: &ViewLine) -> u64 {
-    tokens::of_bytes(line.text.len() as u64 + 1)
 }

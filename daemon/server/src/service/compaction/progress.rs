@@ -39,7 +39,6 @@ impl Stage {
     }
 }
 
-/// Reason published for a cancelled compaction.
 const CANCELLED: &str = "cancelled";
 
 /// Publishes the events of one compaction: its start, a model's progress, and its end. Dropped before its end, it
@@ -49,7 +48,8 @@ const CANCELLED: &str = "cancelled";
 pub struct ProgressEvents {
     events: EventHub,
     id: String,
-    step: Option<RunningStep>,
+    /// The step of an agent's compaction that it is.
+    pub(super) step: Option<RunningStep>,
     /// Fields of every event; set when it starts.
     facts: OnceLock<Value>,
     has_ended: AtomicBool,
@@ -68,14 +68,8 @@ impl ProgressEvents {
         }
     }
 
-    /// The compaction's id.
     pub(super) fn id(&self) -> &str {
         &self.id
-    }
-
-    /// The step of an agent's compaction that it is.
-    pub(super) fn step_of_agent(&self) -> Option<&RunningStep> {
-        self.step.as_ref()
     }
 
     pub(super) fn has_started(&self) -> bool {

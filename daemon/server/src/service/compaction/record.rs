@@ -18,7 +18,6 @@ pub struct Compaction {
     /// Owner of the lines in the receipt: the thread, or this compaction for given items.
     pub of: String,
     pub thread_id: Option<String>,
-    /// The rung that was used.
     pub strategy_used: Strategy,
     /// Rungs tried or skipped, with the reasons they failed.
     pub ladder: Vec<Rung>,
@@ -26,7 +25,6 @@ pub struct Compaction {
     pub view: String,
     /// Estimated tokens before and after.
     pub tokens: (u64, u64),
-    /// Disposition of each item.
     pub receipt: Receipt,
     /// Number of secrets removed from kept or stored text.
     pub redacted: u64,
@@ -42,16 +40,13 @@ pub struct Compaction {
     /// The watcher's trigger, if a watcher requested it.
     #[serde(default)]
     pub policy: Option<Trigger>,
-    /// The logged decision that requested it.
     #[serde(default)]
     pub decision_id: Option<i64>,
     /// Why it was made; `None` in older records.
     #[serde(default)]
     pub reason: Option<Reason>,
-    /// The texts used to make it.
     #[serde(default)]
     pub texts: Vec<TextUsed>,
-    /// The step of an agent's own compaction that made it.
     #[serde(default)]
     pub agent_step: Option<AgentStep>,
     /// Whether to replace the history of its thread.
@@ -68,7 +63,6 @@ impl Compaction {
     }
 }
 
-/// One rung of the ladder.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rung {
     pub strategy: Strategy,
@@ -93,7 +87,6 @@ impl Rung {
     }
 }
 
-/// A warning for the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     pub kind: String,

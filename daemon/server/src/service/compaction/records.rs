@@ -6,7 +6,6 @@ use super::agent_steps::AgentSteps;
 use super::install::Installer;
 use super::log::{CompactionLog, StoreAs};
 use super::record::Compaction;
-use super::request::Request;
 use crate::service::error::ServiceError;
 
 pub struct Records {
@@ -27,28 +26,5 @@ impl Records {
             StoreAs::New | StoreAs::OfJob(_) => None,
         };
         self.log.keep(compaction, store_as).await
-    }
-
-    /// Checks that the result can be installed, if the request says so.
-    ///
-    /// # Errors
-    /// [`ServiceError::ThreadReadOnly`], or an I/O error.
-    pub(super) async fn check_install(&self, request: &Request) -> Result<(), ServiceError> {
-        match request.installs_in() {
-            Some(thread_id) => self.installer.check(thread_id).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Installs a stored compaction, if its request said so.
-    ///
-    /// # Errors
-    /// The thread continued in a way that conflicts with the replacement, or an I/O error.
-    pub(super) async fn install(&self, compaction: &mut Compaction) -> Result<(), ServiceError> {
-        if let Some(thread_id) = compaction.thread_id.as_deref().filter(|_| compaction.install) {
-            let seq = self.installer.install(thread_id, compaction).await?;
-            compaction.installed_seq = Some(seq);
-        }
-        Ok(())
     }
 }

@@ -18,7 +18,6 @@ use super::record::{Notice, TextUsed};
 use super::request::Request;
 use super::texts::CompactionTexts;
 
-/// Replaces a history.
 #[derive(Debug)]
 pub(super) struct Replacement {
     pub(super) strategy: Strategy,
@@ -32,16 +31,12 @@ pub(super) struct Replacement {
     /// Dispositions of lines whose items are in the replacement besides the view.
     pub(super) dispositions: BTreeMap<u64, Disposition>,
     pub(super) redacted: u64,
-    /// The texts used to make it.
     pub(super) texts: Vec<TextUsed>,
-    /// Items the model did not see.
     pub(super) unseen: Option<UnseenItems>,
-    /// Warnings for the person.
     pub(super) notices: Vec<Notice>,
 }
 
 impl Replacement {
-    /// Checks it against the history.
     pub(super) fn check(&self, input: &Input) -> Result<(), replacement_check::Flaw> {
         let request = input.kept.as_ref().map(|kept| &kept.item);
         replacement_check::check(&self.history, request, input.sizes(&self.history))
@@ -151,7 +146,6 @@ pub(super) fn of_checkpoint(
     }
 }
 
-/// Warns of pins that do not fit.
 pub(super) fn pins_notice(incomplete: usize) -> Option<Notice> {
     let texts = match incomplete {
         0 => return None,

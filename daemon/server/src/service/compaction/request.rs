@@ -35,7 +35,6 @@ pub struct Request {
     pub phase: Phase,
     /// Who requested it: `manual` or `auto`.
     pub trigger: String,
-    /// The reason, if the caller gave one.
     #[serde(default)]
     pub reason: Option<Reason>,
     pub max_tokens: Option<u64>,
@@ -54,7 +53,6 @@ pub struct Request {
     /// Whether the result replaces the history of the thread.
     #[serde(default)]
     pub install: bool,
-    /// The step of an agent's own compaction that this is.
     #[serde(default)]
     pub agent_step: Option<AgentStep>,
     #[serde(default)]
@@ -153,7 +151,7 @@ impl Request {
                 _ => "templates",
             };
             template::check(*kind, text)
-                .map_err(|error| ServiceError::Invalid { field, reason: error.to_string() })?;
+                .map_err(|error| ServiceError::invalid(field, error.to_string()))?;
         }
         Ok(())
     }

@@ -92,7 +92,6 @@ impl Spans {
 /// Items, and what happened to them; `None` if they were dropped.
 pub(super) type SpanFate = (Span, Option<Disposition>);
 
-/// A page of a history.
 struct Page {
     /// Its file and generation.
     place: (FileId, u64),

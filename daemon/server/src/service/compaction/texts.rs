@@ -76,7 +76,6 @@ impl CompactionTexts {
         marked(CHECKPOINT_OPENING, self.text(Kind::CheckpointGuide))
     }
 
-    /// The versions of `kinds` in use.
     pub(super) fn used(&self, kinds: &[Kind]) -> Vec<TextUsed> {
         kinds.iter().filter_map(|kind| Some(self.texts.get(kind)?.1.clone())).collect()
     }

@@ -16,9 +16,9 @@ use super::install::Installer;
 use super::log::CompactionLog;
 use super::record::Compaction;
 use crate::clock::Clock;
-use crate::service::archive::{ArchiveLookup, ArchivedLines, ArchivedRows};
+use crate::service::archive::{ArchiveLookup, ArchivedLines};
 use crate::service::error::ServiceError;
-use crate::service::history::{Histories, HistoryQuery, Opaque, Position};
+use crate::service::history::{Histories, HistoryQuery};
 use crate::service::preimage;
 use crate::transcript::{LineError, LineReader};
 
@@ -29,7 +29,6 @@ pub struct UndoOutcome {
     pub history: Vec<Value>,
     /// Handles of all of them.
     pub handles: Vec<(Handle, Span)>,
-    /// Whether `history` holds all items.
     pub complete: bool,
     /// The line that restored the thread's history, if the compaction was installed.
     pub restored_seq: Option<u64>,
@@ -66,7 +65,7 @@ impl Undo {
             None => None,
         };
         let now_ms = self.clock.now_ms();
-        let marked = self.log.mark_undone(id, now_ms).await?;
+        let marked = self.log.compactions.mark_undone(id, now_ms).await?;
         Ok(UndoOutcome {
             undone_at_ms: marked.unwrap_or(now_ms),
             history,
@@ -99,13 +98,7 @@ impl ReplacedHistories {
         if !self.histories.has_lines(thread_id, lines).await? {
             return self.archived(compaction, handles).await;
         }
-        let query = HistoryQuery {
-            thread_id: thread_id.clone(),
-            as_of: Some(compaction.seq),
-            from: Position::default(),
-            max_bytes: EXPAND_BYTES_MAX,
-            opaque: Opaque::AsIs,
-        };
+        let query = HistoryQuery::as_is(thread_id, Some(compaction.seq), EXPAND_BYTES_MAX);
         let history = self.histories.visible(query).await?;
         let items = history.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok());
         Ok(history.next.is_none().then(|| items.collect()))
@@ -119,7 +112,7 @@ impl ReplacedHistories {
     ) -> Result<Option<Vec<Value>>, ServiceError> {
         let Some((newest, span)) = handles.last() else { return Ok(None) };
         let newest = Handle::new(&newest.of, (span.first, compaction.seq), span.digest);
-        let lines = match self.lookup.lines_until(&newest).await {
+        let lines = match self.lookup.find(&newest, 0).await {
             Ok(Some(lines)) => lines,
             // The compaction can be undone without them.
             Ok(None) | Err(ServiceError::ArchiveDamaged(_)) => return Ok(None),
@@ -143,7 +136,7 @@ impl ReplacedHistories {
 /// The items that a model saw of these lines; `None` if they are not all those of `spans`, cannot be read, or exceed one
 /// answer. Blocking.
 fn read_archived(lines: ArchivedLines, spans: &[Span]) -> Option<Vec<Value>> {
-    let ArchivedLines { fold, found: ArchivedRows { rows, mut lines, .. } } = lines;
+    let ArchivedLines { fold, rows, mut lines, .. } = lines;
     let row_of = |seq| rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|at| &rows[at]);
     let is_same = |span: &Span| row_of(span.first).is_some_and(|row| row.digest == span.digest);
     if !spans.iter().all(is_same) {

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_core::compaction::agent_costs::{AgentCosts, AgentUse, in_force};
 use longhaul_core::fold::{CompactionBill, Fold};
-use longhaul_protocol::thread::ResumePrice;
-use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadRow, ThreadTable};
+use longhaul_core::thread::ThreadHead;
+use longhaul_protocol::thread::{AgentCost, CostSource, ResumePrice};
+use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadTable};
 use serde::Deserialize;
 
 use super::resume::ResumePrices;
@@ -36,15 +37,6 @@ pub struct BilledRow {
     pub agent_use: AgentUse,
 }
 
-/// Source of the cost of an agent's own compactions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgentCost {
-    Thread(AgentCosts),
-    /// From other threads of the same agent and model.
-    Model(AgentCosts),
-    Unknown,
-}
-
 /// By thread, how often it was compacted and the bills of its compactions.
 type KnownBills = HashMap<String, (u64, Vec<CompactionBill>)>;
 
@@ -72,7 +64,6 @@ struct SpentTokens {
     output_tokens: Option<u64>,
 }
 
-/// Bills the compactions of threads.
 pub struct Bills {
     threads: ThreadTable,
     compactions: CompactionTable,
@@ -91,7 +82,6 @@ impl Bills {
         Self { threads, compactions, snapshots, prices, known: Mutex::default() }
     }
 
-    /// The bill of a thread.
     pub async fn of_thread(&self, thread_id: &str) -> Result<ThreadBill, ServiceError> {
         let snapshot = self.snapshots.of(thread_id, None).await?;
         let fold = Arc::clone(&snapshot.fold);
@@ -99,7 +89,7 @@ impl Bills {
             fold.bill().compactions().filter(|bill| !bill.is_ours).cloned().collect();
         let rows = self.rows(&snapshot.thread_id, &fold, &own).await?;
         let agent = match AgentCosts::of(fold.bill().compactions()) {
-            Some(costs) => AgentCost::Thread(costs),
+            Some(costs) => cost(CostSource::Thread, costs),
             None => self.of_model(&snapshot.thread_id, &fold).await?,
         };
         let resume = self.prices.of(&snapshot);
@@ -141,19 +131,22 @@ impl Bills {
         Ok(billed)
     }
 
-    /// Costs from other threads of the same agent and model.
     async fn of_model(&self, thread_id: &str, fold: &Fold) -> Result<AgentCost, ServiceError> {
         let head = fold.head();
-        let Some(model) = &head.model else { return Ok(AgentCost::Unknown) };
+        let Some(model) = &head.model else { return Ok(AgentCost::default()) };
         let filter = ThreadFilter { source: Some(head.source), ..ThreadFilter::default() };
-        let compacted = self.compacted(&filter).await?;
-        let alike = compacted.into_iter().filter(|thread| {
-            let head = thread.file.head.as_ref();
-            thread.thread_id != thread_id
-                && head.is_some_and(|head| head.model.as_ref() == Some(model))
+        let (newest, _) = self.threads.list(&filter, THREADS_LOOKED_AT, None).await?;
+        let alike = newest.into_iter().filter(|thread| {
+            let is_alike =
+                |head: &ThreadHead| head.compactions > 0 && head.model.as_ref() == Some(model);
+            thread.thread_id != thread_id && thread.file.head.as_ref().is_some_and(is_alike)
         });
-        let costs = self.costs_of(alike.map(|thread| thread.thread_id)).await?;
-        Ok(costs.map_or(AgentCost::Unknown, AgentCost::Model))
+        let mut bills = Vec::new();
+        for thread in alike.take(THREADS_READ as usize) {
+            bills.extend(self.bills_of(&thread.thread_id).await?.unwrap_or_default());
+        }
+        let costs = AgentCosts::of(&bills).map(|costs| cost(CostSource::Model, costs));
+        Ok(costs.unwrap_or_default())
     }
 
     /// The cost of the compactions that agents made by themselves, over the newest compacted threads of all
@@ -196,25 +189,11 @@ impl Bills {
         };
         Ok(Some(fold.map_or_else(Vec::new, |fold| fold.bill().compactions().cloned().collect())))
     }
+}
 
-    /// The newest threads that have been compacted.
-    async fn compacted(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, ServiceError> {
-        let (mut threads, _) = self.threads.list(filter, THREADS_LOOKED_AT, None).await?;
-        threads.retain(|thread| thread.file.head.as_ref().is_some_and(|head| head.compactions > 0));
-        Ok(threads)
-    }
-
-    /// The cost of the compactions that agents made by themselves on the first few of these threads.
-    async fn costs_of(
-        &self,
-        thread_ids: impl Iterator<Item = String>,
-    ) -> Result<Option<AgentCosts>, ServiceError> {
-        let mut bills = Vec::new();
-        for thread_id in thread_ids.take(THREADS_READ as usize) {
-            bills.extend(self.bills_of(&thread_id).await?.unwrap_or_default());
-        }
-        Ok(AgentCosts::of(&bills))
-    }
+fn cost(source: CostSource, costs: AgentCosts) -> AgentCost {
+    let AgentCosts { compactions, input_tokens, output_tokens, duration_ms } = costs;
+    AgentCost { source, compactions, input_tokens, output_tokens, duration_ms }
 }
 
 /// Of the thread's own compactions that are not undone. Equal times by id, as in lists.
@@ -234,7 +213,7 @@ async fn output_tokens(
     compaction_id: &str,
 ) -> Result<Option<u64>, ServiceError> {
     let Some((_, result)) = compactions.get(compaction_id).await? else { return Ok(None) };
-    let stored: StoredSpending = serde_json::from_slice(&result)
-        .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
+    let stored: StoredSpending =
+        serde_json::from_slice(&result).map_err(ServiceError::undecodable("compaction"))?;
     Ok(stored.spent.and_then(|spent| spent.output_tokens))
 }

@@ -44,7 +44,6 @@ pub fn price(
     })
 }
 
-/// Prices the next requests of threads.
 #[derive(Clone)]
 pub struct ResumePrices {
     pub(in crate::service) config: Live,

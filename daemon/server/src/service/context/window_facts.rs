@@ -20,7 +20,6 @@ pub(in crate::service) struct KnownWindow {
     pub(in crate::service) gauge: Option<Gauge>,
 }
 
-/// Gathers the facts about windows.
 #[derive(Clone)]
 pub struct WindowFacts {
     pub(in crate::service) gauges: GaugeTable,
@@ -36,7 +35,11 @@ impl WindowFacts {
     ) -> Result<KnownWindow, ServiceError> {
         let config = self.config.now();
         let gauge = match thread_id {
-            Some(thread_id) => gauge(&self.gauges, thread_id).await?,
+            // A report that another version stored in another form is ignored: the next turn brings a new one.
+            Some(thread_id) => {
+                let stored = self.gauges.get(thread_id).await?;
+                stored.and_then(|body| serde_json::from_str(&body).ok())
+            }
             None => None,
         };
         let agent = match fold {
@@ -76,10 +79,4 @@ impl KnownWindow {
             agent_limit: self.agent.limit,
         }
     }
-}
-
-/// A report that another version stored in another form is ignored: the next turn brings a new one.
-async fn gauge(gauges: &GaugeTable, thread_id: &str) -> Result<Option<Gauge>, ServiceError> {
-    let stored = gauges.get(thread_id).await?;
-    Ok(stored.and_then(|body| serde_json::from_str(&body).ok()))
 }

@@ -8,7 +8,7 @@ use longhaul_store::ThreadTable;
 use serde_json::value::RawValue;
 
 use crate::archive::Archive;
-use crate::service::archive::{ArchiveLookup, ArchivedRows};
+use crate::service::archive::{ArchiveLookup, ArchivedLines};
 use crate::service::error::ServiceError;
 use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::preimage;
@@ -17,7 +17,6 @@ use crate::transcript::{Fallback, LineError, LineReader};
 /// Generation of a transcript that was never rewritten.
 const FIRST_GENERATION: u64 = 1;
 
-/// Items from a transcript.
 #[derive(Debug)]
 pub struct ItemsOfHandle {
     /// The items, byte for byte.
@@ -31,7 +30,6 @@ pub struct ItemsOfHandle {
     pub is_from_archive: bool,
 }
 
-/// Form of the returned items.
 #[derive(Debug, Clone, Copy)]
 enum ItemForm {
     /// Byte for byte as in the transcript.
@@ -40,7 +38,6 @@ enum ItemForm {
     History,
 }
 
-/// Which of the items behind a handle to return.
 #[derive(Debug, Clone, Copy)]
 struct ItemQuery {
     /// The line to begin at.
@@ -95,7 +92,7 @@ impl HandleReader {
             return expanded;
         }
         // An earlier version of the transcript, or an earlier database, may have had it.
-        match self.archived.find(handle).await {
+        match self.archived.find(handle, handle.first).await {
             Ok(Some(found)) => returned(handle, found, query).await,
             Ok(None) => expanded,
             // Why the transcript cannot be read is what the person can change.
@@ -170,10 +167,10 @@ impl HandleReader {
 /// The items of lines that the archive found.
 async fn returned(
     handle: &Handle,
-    found: ArchivedRows,
+    found: ArchivedLines,
     query: ItemQuery,
 ) -> Result<ItemsOfHandle, ServiceError> {
-    let ArchivedRows { source, path, mut rows, lines } = found;
+    let ArchivedLines { source, path, mut rows, lines, .. } = found;
     rows.retain(|row| row.seq >= query.from.unwrap_or(handle.first));
     let located = FileRows { source, path: path.into(), generation: None, rows };
     let handle = handle.to_string();

@@ -12,7 +12,6 @@ pub struct Position {
     pub index: u64,
 }
 
-/// An item's metadata.
 #[derive(Debug)]
 pub struct ItemPlace {
     pub seq: u64,
@@ -32,7 +31,6 @@ pub(super) struct HistoryPage {
     pub(super) places: Vec<ItemPlace>,
     /// Where to continue; set when the limit was reached.
     pub(super) next: Option<Position>,
-    /// Some items are from the archive.
     pub(super) is_from_archive: bool,
     from: Position,
     bytes: u64,

@@ -14,6 +14,7 @@ use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::history::{Base, NewestWords, describe, is_opaque, person_text, stand_in};
 use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_protocol::history::{self as wire, BaseKind};
 use longhaul_store::FileRow;
 
 use super::page::{HistoryPage, ItemPlace, Position};
@@ -32,8 +33,15 @@ pub struct HistoryQuery {
     pub from: Position,
     /// Maximum bytes of items; at least one item is returned.
     pub max_bytes: u64,
-    /// Treatment of encrypted compactions.
     pub opaque: Opaque,
+}
+
+impl HistoryQuery {
+    /// The first items, with encrypted compactions unchanged.
+    pub fn as_is(thread_id: &str, as_of: Option<u64>, max_bytes: u64) -> Self {
+        let (from, opaque) = (Position::default(), Opaque::AsIs);
+        Self { thread_id: thread_id.to_owned(), as_of, from, max_bytes, opaque }
+    }
 }
 
 /// Treatment of a compaction that only its provider can read.
@@ -45,24 +53,12 @@ pub enum Opaque {
     AsIs,
 }
 
-/// The beginning of a history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BaseKind {
-    Start,
-    /// A stored replacement history.
-    Replacement,
-    /// The newest requests and a summary, as left by an old kind of compaction.
-    Summary,
-    /// A replacement history with an encrypted compaction in it.
-    Opaque,
-}
-
 #[derive(Debug)]
 pub struct VisibleHistory {
     /// The line as of which it is computed.
     pub seq: u64,
     /// What it begins with, and that line.
-    pub base: (BaseKind, u64),
+    pub base: wire::Base,
     /// The items, byte for byte.
     pub items: Vec<Box<serde_json::value::RawValue>>,
     pub places: Vec<ItemPlace>,
@@ -74,7 +70,6 @@ pub struct VisibleHistory {
     pub is_from_archive: bool,
 }
 
-/// The histories that models see.
 pub struct Histories {
     pub(in crate::service) index: ItemIndex,
     pub(in crate::service) snapshots: Arc<Snapshots>,
@@ -82,7 +77,6 @@ pub struct Histories {
 }
 
 impl Histories {
-    /// A page of the items a model sees.
     pub async fn visible(&self, query: HistoryQuery) -> Result<VisibleHistory, ServiceError> {
         let is_open = self.archive.index().is_some();
         match self.read(query).await {
@@ -103,9 +97,9 @@ impl Histories {
             Some(seq) => {
                 let base = self.base(&snapshot, &stretches, seq).await?;
                 self.push_base(&snapshot, &base, query.opaque, &mut page).await?;
-                (base.kind, seq)
+                wire::Base { kind: base.kind, seq }
             }
-            None => (BaseKind::Start, 0),
+            None => wire::Base { kind: BaseKind::Start, seq: 0 },
         };
         let page = self.push_lines(&snapshot, &stretches, page).await?;
         Ok(VisibleHistory {
@@ -144,22 +138,14 @@ impl Histories {
         seq: u64,
     ) -> Result<BaseItems, ServiceError> {
         let Some((file, row)) = self.index.find(stretches, seq).await? else {
-            return Ok(BaseItems {
-                seq,
-                kind: BaseKind::Replacement,
-                handle: None,
-                items: Vec::new(),
-            });
+            let kind = BaseKind::Replacement;
+            return Ok(BaseItems { seq, kind, handle: None, items: Vec::new() });
         };
         let handle = Some(Handle::new(&snapshot.thread_id, (seq, seq), row.digest));
         let payload = self.read_line(file, row).await?;
         let Some(base) = Base::read(&payload) else {
-            return Ok(BaseItems {
-                seq,
-                kind: BaseKind::Replacement,
-                handle,
-                items: vec![(seq, payload)],
-            });
+            let (kind, items) = (BaseKind::Replacement, vec![(seq, payload)]);
+            return Ok(BaseItems { seq, kind, handle, items });
         };
         if let Some(items) = base.replacement() {
             let is_sealed = items.iter().any(|item| is_opaque(item));

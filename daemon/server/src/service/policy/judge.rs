@@ -3,14 +3,12 @@
 use longhaul_core::fold::Fold;
 use longhaul_core::model::Schema;
 use longhaul_core::policy::judgment::{self, Judgment};
-use longhaul_core::policy::settings::Judge;
 use longhaul_core::policy::watcher::{Effect, Trigger};
 use longhaul_core::template::{self, Kind, Texts};
 use longhaul_core::text;
 
 use super::adviser::{Adviser, Brief};
 use super::thread_state::ThreadState;
-use crate::config::Config;
 use crate::model::Purpose;
 
 /// Maximum tokens of a judge's answer.
@@ -19,7 +17,6 @@ const ANSWER_TOKENS: u64 = 1_000;
 /// Maximum bytes of the conversation's end shown to a judge.
 const EXCERPT_BYTES: usize = 6_000;
 
-/// An effect, with its question if it asks one.
 #[derive(Debug, Clone)]
 pub struct StepEffect {
     pub effect: Effect,
@@ -75,11 +72,6 @@ fn excerpt(fold: &Fold) -> String {
         lines.push(format!("assistant: {}", text::cut_middle(&words, EXCERPT_BYTES / 2)));
     }
     text::cut(&lines.join("\n"), EXCERPT_BYTES).into_owned()
-}
-
-/// Whether the daemon asks for judgments itself.
-pub(super) fn judges(config: &Config) -> bool {
-    config.policies.active.judge == Judge::Model
 }
 
 /// Asks the configured model; `None` if there is none, or it cannot answer.

@@ -21,7 +21,6 @@ use crate::service::error::ServiceError;
 
 const THREADS_MAX: usize = 512;
 
-/// The last known state of a thread.
 #[derive(Debug, Default)]
 struct Seen {
     /// The turn of the last decision.
@@ -29,7 +28,6 @@ struct Seen {
     is_over_limit: bool,
 }
 
-/// The states of the threads that were seen last.
 #[derive(Debug, Default)]
 struct SeenThreads {
     threads: HashMap<String, Seen>,
@@ -84,7 +82,7 @@ impl LivePolicies {
             return Ok(());
         }
         let subject = Subject { thread_id: thread_id.to_owned(), ..Subject::default() };
-        let state = self.watchers.state(&subject).await?;
+        let state = self.watchers.situations.state(&subject).await?;
         self.check_limit(&state);
         let signals = state.fold.signals();
         let turn = signals.turn();

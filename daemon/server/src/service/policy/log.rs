@@ -18,7 +18,6 @@ pub struct LogEntry {
     pub repository: Option<Box<RepositoryView>>,
 }
 
-/// A logged decision with its repetition.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     pub row: DecisionRow,
@@ -28,7 +27,6 @@ pub struct Explanation {
     pub decision: Decision,
     /// Its inputs.
     pub situation: Situation,
-    /// The policy at that time.
     pub policy: Policy,
 }
 
@@ -43,7 +41,7 @@ impl DecisionLog {
         let not_found = || ServiceError::HandleNotFound(format!("decision {decision_id}"));
         let found = self.policies.decision_get(decision_id).await?;
         let (row, settings) = found.ok_or_else(not_found)?;
-        let undecodable = |source| ServiceError::Undecodable { what: "decision", source };
+        let undecodable = ServiceError::undecodable("decision");
         let policy: Policy = serde_json::from_str(&settings).map_err(undecodable)?;
         let record: DecisionRecord = serde_json::from_str(&row.body).map_err(undecodable)?;
         let decision = decide(&policy, &record.situation);
@@ -66,8 +64,8 @@ impl DecisionLog {
         }
         let rows = self.policies.decisions(thread_id, policy, (before, limit)).await?;
         let decode = |row: DecisionRow| {
-            let record: DecisionRecord = serde_json::from_str(&row.body)
-                .map_err(|source| ServiceError::Undecodable { what: "decision", source })?;
+            let record: DecisionRecord =
+                serde_json::from_str(&row.body).map_err(ServiceError::undecodable("decision"))?;
             let DecisionRecord { situation, decision } = record;
             Ok(LogEntry { row, decision, repository: situation.repository })
         };

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone)]
 pub struct NamedDecision {
     pub policy: String,
-    /// Its number in the log.
     pub decision_id: Option<i64>,
     pub decision: Decision,
 }

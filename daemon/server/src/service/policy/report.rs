@@ -18,7 +18,6 @@ use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 use crate::transcript::each_line;
 
-/// Maximum bytes of a transcript to replay.
 const BYTES_MAX: u64 = 256 << 20;
 
 #[derive(Debug)]
@@ -30,19 +29,6 @@ pub struct ReplayReport {
     pub tracks: Vec<Track>,
 }
 
-/// Window facts for the replay.
-struct ReplayWindow {
-    asked: Option<u64>,
-    known: KnownWindow,
-}
-
-impl ReplayWindow {
-    fn at(&self, fold: &Fold) -> window::Window {
-        let known = self.known.sources(Some(fold), fold.head().model.as_deref());
-        window::decide(&WindowSources { asked: self.asked, ..known })
-    }
-}
-
 pub struct Replays {
     pub(in crate::service) windows: WindowFacts,
     pub(in crate::service) snapshots: Arc<Snapshots>,
@@ -51,7 +37,6 @@ pub struct Replays {
 }
 
 impl Replays {
-    /// Replays a thread under every policy.
     pub async fn report(&self, subject: &Subject) -> Result<ReplayReport, ServiceError> {
         let snapshot = self.snapshots.of(&subject.thread_id, None).await?;
         let config = self.config.now();
@@ -59,10 +44,10 @@ impl Replays {
         let known = self.windows.of(thread_id, Some(&snapshot.fold)).await?;
         let file = snapshot.file;
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
-        let window = ReplayWindow { asked: subject.context_window, known };
+        let asked = subject.context_window;
         let archive = Arc::clone(&self.archive);
         let work = move || {
-            replay(&file, &archive, &window, policies)
+            replay(&file, &archive, (&known, asked), policies)
                 .map_err(|error| ServiceError::file(Path::new(&file.path), error))
         };
         tokio::task::spawn_blocking(work).await?
@@ -72,21 +57,25 @@ impl Replays {
 fn replay(
     file: &FileRow,
     archive: &Arc<Archive>,
-    known: &ReplayWindow,
+    (known, asked): (&KnownWindow, Option<u64>),
     policies: Vec<Policy>,
 ) -> io::Result<ReplayReport> {
+    let window_at = |fold: &Fold| {
+        let known = known.sources(Some(fold), fold.head().model.as_deref());
+        window::decide(&WindowSources { asked, ..known })
+    };
     let (mut fold, mut replay) = (Fold::new(file.source), Replay::new(policies));
     let mut is_cut = false;
     each_line(file, archive, |place, line| {
         is_cut = place.offset >= BYTES_MAX;
         if !is_cut {
             fold.line(place, line);
-            let window = known.at(&fold);
+            let window = window_at(&fold);
             replay.line(&mut fold, &window, &mut |_, _, _| {});
         }
         !is_cut
     })?;
-    let window = known.at(&fold);
+    let window = window_at(&fold);
     replay.end(&fold, &window, &mut |_, _, _| {});
     Ok(ReplayReport {
         turns: fold.signals().turn(),

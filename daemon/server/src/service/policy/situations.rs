@@ -8,7 +8,7 @@ use longhaul_core::policy::{Point, Situation, replay, watcher};
 use longhaul_core::signal::Boundary;
 
 use super::surroundings::Surroundings;
-use super::thread_state::{Subject, ThreadState, is_live};
+use super::thread_state::{Subject, ThreadState};
 use crate::clock::Clock;
 use crate::service::context::{Contexts, UsageQuery};
 use crate::service::error::ServiceError;
@@ -22,18 +22,14 @@ pub struct Situations {
 impl Situations {
     /// The current state of a thread and its window.
     pub(super) async fn state(&self, subject: &Subject) -> Result<ThreadState, ServiceError> {
-        let usage = self
-            .contexts
-            .usage(UsageQuery {
-                thread_id: Some(subject.thread_id.clone()),
-                as_of: subject.as_of,
-                items: None,
-                model: subject.model.clone(),
-                context_window: subject.context_window,
-                auto_compact_limit: None,
-                resume: false,
-            })
-            .await?;
+        let query = UsageQuery {
+            thread_id: Some(subject.thread_id.clone()),
+            as_of: subject.as_of,
+            model: subject.model.clone(),
+            context_window: subject.context_window,
+            ..UsageQuery::default()
+        };
+        let usage = self.contexts.usage(query).await?;
         let not_found = || ServiceError::CheckpointNotFound(subject.thread_id.clone());
         let fold = usage.fold.ok_or_else(not_found)?;
         let thread_id = subject.thread_id.clone();
@@ -44,10 +40,6 @@ impl Situations {
     pub(super) fn of(&self, state: &ThreadState, point: Point) -> Situation {
         let ThreadState { thread_id, fold, window, used } = state;
         replay::situation(fold, (window, *used), thread_id, (self.clock.now_ms(), point))
-    }
-
-    pub(super) fn is_live(&self, state: &ThreadState) -> bool {
-        is_live(state.fold.head().updated_at_ms, self.clock.now_ms())
     }
 }
 

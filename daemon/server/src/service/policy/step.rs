@@ -13,7 +13,6 @@ use crate::service::error::ServiceError;
 #[derive(Debug, Clone)]
 pub struct StepOutcome {
     pub watcher: Watcher,
-    /// The actions to take.
     pub effects: Vec<StepEffect>,
     pub named: Option<NamedDecision>,
 }
@@ -27,7 +26,6 @@ pub(super) struct Stepping<'a> {
 }
 
 impl Stepping<'_> {
-    /// Steps the stored watcher, and stores the result.
     pub(super) async fn take(&self, event: Event) -> Result<StepOutcome, ServiceError> {
         let (thread_id, policy) = (self.state.thread_id.as_str(), &self.config.policies.active);
         let scratch_file = self.scratch_file.as_str();

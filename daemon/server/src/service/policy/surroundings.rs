@@ -57,7 +57,6 @@ impl Readings {
     }
 }
 
-/// Gathers inputs that no transcript holds.
 pub struct Surroundings {
     repositories: Repositories,
     readings: Readings,

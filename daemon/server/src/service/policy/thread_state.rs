@@ -18,7 +18,6 @@ pub struct Subject {
     pub context_window: Option<u64>,
 }
 
-/// A thread's state, gathered for a decision.
 pub(super) struct ThreadState {
     pub(super) thread_id: String,
     pub(super) fold: Arc<Fold>,

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use longhaul_core::policy::forecast::{Course, Forecast, forecast};
-use longhaul_core::policy::settings::Mode;
+use longhaul_core::policy::settings::{Judge, Mode};
 use longhaul_core::policy::watcher::{Effect, Event, Watcher};
 use longhaul_core::policy::{Point, Situation, decide, scratch};
 use longhaul_core::signal::SignalEvent;
 use longhaul_core::template::TemplateGroup;
 
 use super::adviser::Adviser;
-use super::judge::{StepEffect, judge, judges};
+use super::judge::{StepEffect, judge};
 use super::record::{NamedDecision, row_of};
 use super::situations::{Situations, SteppedThread};
 use super::step::{StepOutcome, Stepping};
 use super::surroundings::{CLIENT_WAIT, HOOK_WAIT};
-use super::thread_state::{Subject, ThreadState};
+use super::thread_state::{Subject, ThreadState, is_live};
 use super::watcher_store::WatcherStore;
 use crate::config::Live;
 use crate::service::error::ServiceError;
@@ -23,7 +23,6 @@ use crate::service::texts::TextStore;
 
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    /// The inputs of the decision.
     pub situation: Situation,
     /// The active policy's decision.
     pub named: NamedDecision,
@@ -41,14 +40,10 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    /// How the active policy applies decisions.
-    pub fn mode(&self) -> Mode {
-        self.config.now().policies.active.mode
-    }
-
-    /// Whether it does so in the middle of a turn, too.
-    pub fn is_mid_turn(&self) -> bool {
-        self.config.now().policies.active.mid_turn
+    /// How the active policy applies decisions, and whether it does so in the middle of a turn, too.
+    pub fn mode(&self) -> (Mode, bool) {
+        let policy = &self.config.now().policies.active;
+        (policy.mode, policy.mid_turn)
     }
 
     /// Decides on a thread under every policy.
@@ -61,7 +56,8 @@ impl Watchers {
         let state = self.situations.state(&subject).await?;
         let watcher = self.store.get(&subject.thread_id).await?;
         let mut situation = watcher.complete(self.situations.of(&state, point));
-        if subject.as_of.is_none() && self.situations.is_live(&state) {
+        let updated_ms = state.fold.head().updated_at_ms;
+        if subject.as_of.is_none() && is_live(updated_ms, self.situations.clock.now_ms()) {
             // A caller that does not record spends nothing.
             let wait = match record {
                 true => self.config.now().repository.settings().timeout,
@@ -136,15 +132,16 @@ impl Watchers {
             Effect::AskJudgment { request_id, .. } => Some((request_id.clone(), step.clone())),
             _ => None,
         });
+        let is_own_judge = config.policies.active.judge == Judge::Model;
         let is_asked_here = |question: &StepEffect| {
             // A client that can only compact does not judge: without a model there is no judgment.
-            judges(config)
+            is_own_judge
                 || matches!(&question.effect, Effect::AskJudgment { trigger, .. } if trigger.compact_only)
         };
         let Some((request_id, question)) = question.filter(|(_, step)| is_asked_here(step)) else {
             return Ok(stepped);
         };
-        let judgment = match judges(config) {
+        let judgment = match is_own_judge {
             true => judge(&self.adviser, &question).await,
             false => None,
         };
@@ -154,11 +151,6 @@ impl Watchers {
         stepped.effects.extend(next.effects);
         stepped.watcher = next.watcher;
         Ok(stepped)
-    }
-
-    /// The current state of a thread and its window.
-    pub(super) async fn state(&self, subject: &Subject) -> Result<ThreadState, ServiceError> {
-        self.situations.state(subject).await
     }
 
     /// Logs the decisions, if any policy is at a tier.

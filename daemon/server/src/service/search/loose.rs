@@ -16,7 +16,6 @@ const QUESTION_WORDS: usize = 3;
 
 const CANDIDATES: usize = 400;
 
-/// Additional matches of a question.
 pub(super) struct PartialMatches {
     /// Best first, all ranked below items with all words.
     pub(super) ranked: Vec<RankedItem>,

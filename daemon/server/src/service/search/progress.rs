@@ -7,7 +7,6 @@ use tokio::sync::watch;
 
 use crate::service::hints::{Hints, PendingHints};
 
-/// Hints to the indexer, and its progress.
 #[derive(Debug, Default)]
 pub struct IndexProgress {
     hints: Hints,
@@ -19,7 +18,6 @@ pub struct IndexProgress {
     anew: watch::Sender<Rebuild>,
 }
 
-/// State of a rebuild of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Rebuild {
     /// Not requested.

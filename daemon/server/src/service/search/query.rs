@@ -7,6 +7,5 @@ pub struct SearchQuery {
     pub query: String,
     pub filter: SearchFilter,
     pub hits_max: usize,
-    /// Maximum tokens of all texts.
     pub tokens_max: Option<u64>,
 }

@@ -7,20 +7,16 @@
 //! *A crash* leaves a partly filled index, which the indexer continues at the next start, and a job that runs
 //! again: it empties the index once more.
 
-use std::sync::Arc;
-
 use longhaul_core::job::{Failure, Job, Kind, Token};
 
 use super::full_text::FullText;
 use crate::jobs::runner::Work;
 
-pub struct ReindexWork(pub Arc<FullText>);
-
-impl Work for ReindexWork {
+impl Work for FullText {
     const KIND: Kind = Kind::Reindex;
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
-        self.0.progress.rebuild().await;
+        self.progress.rebuild().await;
         Ok(())
     }
 }

@@ -12,7 +12,6 @@ use crate::archive::Archive;
 use crate::service::error::ServiceError;
 use crate::transcript::{Fallback, LineReader};
 
-/// Which items to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemRange {
     From(u64),
@@ -28,7 +27,6 @@ pub struct Items {
     pub more: bool,
 }
 
-/// At most `limit` items of a thread's current transcript.
 pub(super) async fn items(
     of: &Threads,
     thread_id: &str,

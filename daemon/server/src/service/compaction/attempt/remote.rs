@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use super::super::input::NumberedItems;
 use super::super::record::Notice;
 use super::super::replacement::{Replacement, pins_notice, texts_of};
-use super::{Attempt, RungFailure, unseen_notice};
+use super::{Attempt, unseen_notice};
 use crate::model::Remote;
 
 impl Attempt<'_> {
@@ -26,18 +26,18 @@ impl Attempt<'_> {
         &mut self,
         NumberedItems { seqs, items }: &NumberedItems,
         form: Remote,
-    ) -> Result<Replacement, RungFailure> {
+    ) -> Result<Replacement, String> {
         let items_read = classify(items);
         let sent = remote::trimmed(&items_read, self.choice.context_window / 100 * 95);
         let view_tokens = self.text_room();
         let room = remote::MESSAGES_TOKENS_MAX.min(self.messages_room(view_tokens));
         let endpoint = match form {
-            Remote::No => return Err(RungFailure::named("not_configured")),
+            Remote::No => return Err("not_configured".to_owned()),
             Remote::Streamed => Endpoint::StreamedCompact,
             Remote::Unary => Endpoint::Compact,
         };
         let answer = self.ask(&sent.items, endpoint).await;
-        let answer = answer.map_err(|fault| RungFailure::named(fault.kind.into_str()))?;
+        let answer = answer.map_err(|fault| fault.kind.into_str().to_owned())?;
         let accepted = match form {
             Remote::Streamed => remote::accepted(&answer.items, Some(&sent.items), room),
             _ => remote::accepted(&answer.items, None, room),
@@ -46,7 +46,7 @@ impl Attempt<'_> {
             Ok(accepted) => accepted,
             Err(fault) => {
                 self.models.forget(&self.answer_key).await;
-                return Err(RungFailure(format!("{}: {}", fault.kind.into_str(), fault.detail)));
+                return Err(format!("{}: {}", fault.kind.into_str(), fault.detail));
             }
         };
         let dispositions = dispositions(&accepted, &items_read, &sent, seqs);

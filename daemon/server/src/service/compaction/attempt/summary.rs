@@ -16,7 +16,7 @@ use longhaul_core::{text, tokens};
 use super::super::input::NumberedItems;
 use super::super::record::Notice;
 use super::super::replacement::{Replacement, pins_notice, texts_of};
-use super::{Attempt, RungFailure, unseen_notice};
+use super::{Attempt, unseen_notice};
 
 /// Maximum names of changed files that a summary is checked against.
 const FILES_MAX: usize = 20;
@@ -42,7 +42,6 @@ const CHECKLIST: &str = "\n\nA program kept the quotations below from the conver
 /// Introduces the quotations to a model that is not, because the conversation is too long or was compacted before.
 const CARRY_OVER: &str = "\n\nA part of the conversation is not above. A program kept these quotations of all of it; carry over what still holds.\n\n";
 
-/// An answer, and the input it was made from.
 struct SummaryAnswer<'a> {
     answer: Answer,
     sent: FittedInput<'a>,
@@ -54,13 +53,13 @@ impl Attempt<'_> {
     pub(in super::super) async fn summary(
         &mut self,
         NumberedItems { seqs, items }: &NumberedItems,
-    ) -> Result<Replacement, RungFailure> {
+    ) -> Result<Replacement, String> {
         let mut items_read = classify(items);
         // A message that the person dropped is neither sent nor kept.
         items_read.retain(|items_read| !self.is_dropped(items_read, seqs));
         let split = Split::of(items_read);
         if split.is_empty() {
-            return Err(RungFailure::named("nothing_to_summarize"));
+            return Err("nothing_to_summarize".to_owned());
         }
         let known = self.known(&split);
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -86,7 +85,7 @@ impl Attempt<'_> {
         let words = longhaul_core::redact::redact(answer.text.trim());
         let shown = self.input.choices().without_hidden(&words.text);
         if shown.trim().is_empty() {
-            return Err(RungFailure::named("blank_summary"));
+            return Err("blank_summary".to_owned());
         }
         let view_tokens = self.text_room();
         let rendered = self.text(&longhaul_core::quote::block(&shown), view_tokens);
@@ -122,10 +121,10 @@ impl Attempt<'_> {
         })
     }
 
-    fn refuse(&self, answer: &Answer, known: &[&str]) -> Result<(), RungFailure> {
+    fn refuse(&self, answer: &Answer, known: &[&str]) -> Result<(), String> {
         let before = self.input.fold.visible().tokens();
         summary::refuse(&answer.text, self.texts.prompt(), known, before)
-            .map_err(|refusal| RungFailure::named(refusal.into_str()))
+            .map_err(|refusal| refusal.into_str().to_owned())
     }
 
     /// Asks with as much of the newest history as the model takes.
@@ -134,7 +133,7 @@ impl Attempt<'_> {
         body: &[ClassifiedItem<'a>],
         known: &[&str],
         prompts: &[String; 2],
-    ) -> Result<SummaryAnswer<'a>, RungFailure> {
+    ) -> Result<SummaryAnswer<'a>, String> {
         let around = prompts.iter().map(|prompt| tokens::of_text(prompt)).max().unwrap_or(0);
         let reserved = around.saturating_add(self.choice.max_output_tokens);
         let mut room = (self.choice.context_window / 100 * 95).saturating_sub(reserved);
@@ -163,12 +162,12 @@ impl Attempt<'_> {
                     search.refused(size, &fault.detail)
                 }
                 Err(_) if best.is_some() => None,
-                Err(fault) => return Err(RungFailure::named(fault.kind.into_str())),
+                Err(fault) => return Err(fault.kind.into_str().to_owned()),
             };
             let Some(next) = next else { break };
             room = next.saturating_sub(around);
         }
-        best.ok_or_else(|| RungFailure::named(FaultKind::ContextOverflow.into_str()))
+        best.ok_or_else(|| FaultKind::ContextOverflow.into_str().to_owned())
     }
 
     /// The prompt, including the person's pins and drops.

@@ -1,18 +1,13 @@
-//! `policy/check` and `policy/templates`.
+//! `policy/check`.
 
 use longhaul_core::policy::settings::{Judge, OnFailure, Policy};
-use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::ErrorKind;
-use longhaul_protocol::policy::{
-    CheckParams, CheckResult, PolicyInfo, Problem, TemplatesParams, TemplatesResult, TierInfo,
-};
+use longhaul_protocol::policy::{CheckParams, CheckResult, PolicyInfo, Problem, TierInfo};
 
 use super::super::convert::word;
 use super::super::error::Failure;
-use super::super::texts;
 use super::to_wire::names;
 use crate::config::{Live, Policies};
-use crate::service::texts::TextStore;
 
 pub(super) fn check(
     config: &Live,
@@ -61,11 +56,4 @@ fn policy(policy: &Policy) -> PolicyInfo {
         compaction_effort: policy.compaction_effort.clone(),
         tiers: tiers.collect(),
     }
-}
-
-pub(super) fn templates(
-    texts: &TextStore,
-    TemplatesParams { seed }: TemplatesParams,
-) -> Result<TemplatesResult, Failure> {
-    texts::templates(texts, TemplateGroup::Policy, seed.unwrap_or(false))
 }

@@ -4,7 +4,7 @@
 //! program ([`confine_reader`]). seccomp denies what Landlock does not cover (datagrams, sockets of the file system,
 //! processes, tracing).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
@@ -13,6 +13,7 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
+use super::Reach;
 use super::calls::{self, Calls};
 
 /// The first version of Landlock (Linux 5.13) confines reading and writing, which is all that is required; later
@@ -42,15 +43,6 @@ const OF_READER: &Limits = &[
     (Resource::Core, 0),
     (Resource::Data, 2 << 30),
 ];
-
-/// What a confined reader may reach.
-#[derive(Debug, Clone, Default)]
-pub struct Reach {
-    /// Files and folders to read, recursively; missing ones are ignored.
-    pub read: Vec<PathBuf>,
-    /// Files to execute: the program and its loader.
-    pub run: Vec<PathBuf>,
-}
 
 /// Limits this process's resources permanently.
 ///
@@ -139,14 +131,17 @@ fn restrict(rules: Vec<PathBeneath<PathFd>>) -> Result<RulesetStatus, RulesetErr
 }
 
 fn seccomp(allowed: Calls, refusal: libc::c_int) -> Result<(), String> {
-    apply(allowed, refusal).map_err(|error| format!("seccomp: {error}"))
+    let refused = SeccompAction::Errno(refusal.unsigned_abs());
+    apply(allowed, SeccompAction::Allow, refused).map_err(|error| format!("seccomp: {error}"))
 }
 
-fn apply(allowed: Calls, refusal: libc::c_int) -> Result<(), seccompiler::Error> {
-    let refused = SeccompAction::Errno(refusal.unsigned_abs());
+fn apply(
+    calls: Calls,
+    listed: SeccompAction,
+    others: SeccompAction,
+) -> Result<(), seccompiler::Error> {
     let arch = std::env::consts::ARCH.try_into()?;
-    let program: BpfProgram =
-        SeccompFilter::new(allowed, refused, SeccompAction::Allow, arch)?.try_into()?;
+    let program: BpfProgram = SeccompFilter::new(calls, others, listed, arch)?.try_into()?;
     apply_filter(&program)
 }
 
@@ -159,8 +154,5 @@ pub fn without_landlock() -> Result<(), seccompiler::Error> {
     let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_landlock_restrict_self];
     let rules = calls.into_iter().map(|call| (call, Vec::new())).collect();
     let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
-    let arch = std::env::consts::ARCH.try_into()?;
-    let program: BpfProgram =
-        SeccompFilter::new(rules, SeccompAction::Allow, missing, arch)?.try_into()?;
-    apply_filter(&program)
+    apply(rules, missing, SeccompAction::Allow)
 }

@@ -1,16 +1,8 @@
 //! Systems other than Linux: a process cannot be confined yet, so nothing is run.
 
-use std::path::PathBuf;
+use super::Reach;
 
 const MISSING: &str = "only Linux has Landlock and seccomp";
-
-/// What a confined reader may reach.
-#[derive(Debug, Clone, Default)]
-pub struct Reach {
-    /// Files and folders to read.
-    pub read: Vec<PathBuf>,
-    pub run: Vec<PathBuf>,
-}
 
 /// Fails.
 ///

@@ -1,17 +1,16 @@
 //! The examples: exchanges of a client and the daemon, replayed by the tests of both ends.
 //!
 //! They are JSON files under `protocol/examples/`, so that clients in any language can read them; its
-//! `README.md` says how. This module is the Rust reader: it fills placeholders into a request and compares
-//! an answer with the expected one.
+//! `README.md` says how. This module is the Rust reader.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::method::EXAMPLES;
 
-mod bindings;
+mod sample;
 
-pub use bindings::{Bindings, Mismatch, Unbound, sample};
+pub use sample::{placeholder, sample, substitute};
 
 /// The exchanges of one method.
 #[derive(Debug, Clone, Deserialize)]

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use longhaul_printable as printable;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -74,27 +74,6 @@ impl Deref for Raw<Vec<Value>> {
 
     fn deref(&self) -> &Vec<Value> {
         &self.0
-    }
-}
-
-impl DerefMut for Raw<Vec<Value>> {
-    fn deref_mut(&mut self) -> &mut Vec<Value> {
-        &mut self.0
-    }
-}
-
-impl From<Raw<Self>> for Vec<Value> {
-    fn from(items: Raw<Self>) -> Self {
-        items.0
-    }
-}
-
-impl IntoIterator for Raw<Vec<Value>> {
-    type Item = Value;
-    type IntoIter = std::vec::IntoIter<Value>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
     }
 }
 

@@ -355,7 +355,7 @@ impl Conversation {
     }
 
     async fn diff(&mut self, params: DiffParams) -> Result<Vec<Value>, ClientError> {
-        Ok(self.daemon.ask::<Diff>(|| params.clone()).await?.items.into())
+        Ok(self.daemon.ask::<Diff>(|| params.clone()).await?.items.into_bytes())
     }
 
     /// Records that the model knows the settings from here on.

@@ -34,7 +34,7 @@ use strum::VariantArray as _;
 
 use serde::{Deserialize, Serialize};
 
-pub use claim::{Claim, Load, claim, next, renew, rescue};
+pub use claim::{Claim, claim, next, renew, rescue};
 pub use database_age::DatabaseAge;
 pub use lease::{Fence, Lease, LeaseLost, Token};
 pub use moment::{Moment, span_ms};
@@ -170,7 +170,6 @@ impl Job {
         matches!(kind, Some(FailureKind::RateLimited | FailureKind::BudgetSpent))
     }
 
-    /// Whether a run is pending.
     pub fn is_pending(&self) -> bool {
         self.wanted > self.done
     }

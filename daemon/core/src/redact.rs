@@ -49,6 +49,7 @@ mod name;
 mod opaque;
 mod pair;
 mod passphrase;
+mod pattern;
 mod pem;
 mod phrase;
 mod rule;
@@ -78,7 +79,6 @@ pub const VERSION: u32 = 3;
 /// Maximum passes over one text. Ordinary text needs two; the bound is for hostile text.
 const PASSES_MAX: u32 = 6;
 
-/// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedText<'a> {
     /// Borrowed if nothing was replaced.

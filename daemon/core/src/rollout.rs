@@ -221,7 +221,6 @@ pub enum Body<'a> {
         /// Its exit status, if it ended.
         exit_code: Option<i64>,
     },
-    /// The harness reports the provider's token counts.
     Usage(Usage),
     /// Known and not needed: counters, duplicates of items, repeated settings.
     Passed,
@@ -258,7 +257,6 @@ pub enum TitleBy {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Meta {
     pub id: Option<String>,
-    /// Unix milliseconds of creation.
     pub created_at_ms: Option<i64>,
     pub cwd: Option<String>,
     /// Its title, if its program states one.
@@ -268,7 +266,6 @@ pub struct Meta {
     pub kind: crate::thread::ThreadKind,
     /// The thread that spawned it.
     pub parent_thread_id: Option<String>,
-    /// The thread it was forked from.
     pub forked_from: Option<String>,
     /// Its program asks not to remember it.
     pub is_ephemeral: bool,
@@ -316,7 +313,6 @@ pub enum Item<'a> {
     Invisible,
 }
 
-/// Inline images of an item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Images {
     pub count: u64,
@@ -344,7 +340,6 @@ pub struct Compacted<'a> {
     pub is_sealed_view: bool,
 }
 
-/// Size of a replacement history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replacement {
     pub items: u64,
@@ -369,7 +364,6 @@ pub struct Usage {
     pub cache_lifetime_ms: Option<u64>,
 }
 
-/// A harness's report of a compaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionReport {
     /// Tokens in the window before. Only in a report that precedes the compaction; `None` in one that follows

@@ -74,7 +74,6 @@ impl Occurrence {
     }
 }
 
-/// An event and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalEvent {
     pub seq: u64,
@@ -85,7 +84,6 @@ pub struct SignalEvent {
     pub what: Occurrence,
 }
 
-/// The signs of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Signals {
     turn: u64,

@@ -55,7 +55,6 @@ pub use call::{Action, Call, Change, ChangeKind, NewCall, Script, Work, one_line
 pub use origin::{Caller, Origin, RequestOrigin};
 pub use words::Words;
 
-/// Position and time of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct At {
     pub seq: u64,

@@ -4,7 +4,6 @@
 
 pub(crate) mod image;
 
-/// Bytes counted as one token.
 pub const BYTES_PER_TOKEN: u64 = 4;
 
 /// Bytes counted for an inline image instead of its base64 text.
@@ -18,7 +17,6 @@ pub fn of_bytes(bytes: u64) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN)
 }
 
-/// Estimates the tokens of `text`.
 pub fn of_text(text: &str) -> u64 {
     of_bytes(text.len() as u64)
 }

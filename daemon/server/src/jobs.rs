@@ -18,8 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use longhaul_core::job::{
-    self, Claim, Failure, Fence, Job, JobKey, JobRequest, Kind, LeaseLost, Load, Rules, State,
-    Token, Why,
+    self, Claim, Failure, Fence, Job, JobKey, JobRequest, Kind, LeaseLost, Rules, State, Token, Why,
 };
 use longhaul_store::{JobEvent, JobFilter, JobTable, SCAN_MAX, StoreError};
 use tokio::sync::{Notify, watch};
@@ -378,7 +377,7 @@ impl Jobs {
     }
 }
 
-fn load<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Load {
+fn load<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> u32 {
     let running = jobs.into_iter().filter(|job| job.state == State::Running).count();
-    Load { of_kind: u32::try_from(running).unwrap_or(u32::MAX) }
+    u32::try_from(running).unwrap_or(u32::MAX)
 }

@@ -124,7 +124,7 @@ async fn a_compactions_events_share_its_id() {
         |items: &[Value]| RunParams { strategy: Some(Strategy::Hybrid), ..of_items(items) };
     let mut given = client.history(THREAD).await;
     let once = client.compact(hybrid(&given)).await;
-    given.splice(0..0, once.history);
+    given.splice(0..0, once.history.into_bytes());
     let mut listener = daemon.connect().await;
     listener.call::<Subscribe>(SubscribeParams::default()).await.unwrap();
     let result = client.compact(hybrid(&given)).await;
@@ -368,7 +368,7 @@ async fn two_compactions_keep_all_requests_and_the_newest_summary() {
     let (_daemon, mut client) = daemon(&provider, "").await;
     let mut history = vec![message("user", "Make src/fetch.rs retry.")];
     history.extend(call_with_output("a", 8_000));
-    let mut history = client.compact(summary_of(&history)).await.history;
+    let mut history = client.compact(summary_of(&history)).await.history.into_bytes();
     history.push(message("user", "Now document it."));
     history.extend(call_with_output("b", 8_000));
     let result = client.compact(summary_of(&history)).await;

@@ -129,7 +129,7 @@ async fn a_missing_stored_fold_is_computed_again() {
         }
     }
     assert_eq!(folds, 8);
-    let mut items = last.history;
+    let mut items = last.history.into_bytes();
     items.extend(round(9));
     assert_knows_parts(&compact(&mut client, &items).await.view, 9);
 }
@@ -137,7 +137,7 @@ async fn a_missing_stored_fold_is_computed_again() {
 #[tokio::test]
 async fn a_new_request_after_a_view_is_the_current_one() {
     let (_daemon, mut client) = Daemon::start_with_client().await;
-    let mut items = eight(&mut client).await.pop().unwrap().history;
+    let mut items = eight(&mut client).await.pop().unwrap().history.into_bytes();
     items.push(message("assistant", "All parts are rewritten."));
     items.push(message("user", "Now write the notes."));
     items.extend(round(9));
@@ -152,14 +152,15 @@ async fn a_new_request_after_a_view_is_the_current_one() {
 async fn a_view_of_a_view_without_a_bound_keeps_every_part() {
     let (_daemon, mut client) = Daemon::start_with_client().await;
     let last = eight(&mut client).await.pop().unwrap();
-    let params = RunParams { strategy: Some(Strategy::Checkpoint), ..of_items(last.history) };
+    let params =
+        RunParams { strategy: Some(Strategy::Checkpoint), ..of_items(last.history.into_bytes()) };
     assert_knows_parts(&client.compact(params).await.view, 8);
 }
 
 #[tokio::test]
 async fn an_automatic_compaction_waits_until_a_given_history_has_grown() {
     let (_daemon, mut client) = Daemon::start_with_client().await;
-    let mut items = eight(&mut client).await.pop().unwrap().history;
+    let mut items = eight(&mut client).await.pop().unwrap().history.into_bytes();
     items.push(message("assistant", "A word."));
     let auto = |items: &[Value]| RunParams { trigger: Some(Trigger::Auto), ..of_items(items) };
     let refused = client.call::<Run>(auto(&items)).await.unwrap_err();

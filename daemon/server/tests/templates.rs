@@ -105,8 +105,10 @@ async fn a_call_can_bring_its_own_texts_and_the_result_names_their_digests() {
     assert_eq!(log.run.templates, result.templates, "the log has them too");
 
     // A summary by one's own texts is recognized as a summary, and not as a request.
-    let params =
-        RunParams { strategy: Some(Strategy::Checkpoint), ..of_items(result.history.clone()) };
+    let params = RunParams {
+        strategy: Some(Strategy::Checkpoint),
+        ..of_items(result.history.clone().into_bytes())
+    };
     let again = client.compact(params).await;
     assert!(!again.view.contains("[done] [HANDOFF_SUMMARY"), "{}", again.view);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_core::job::{self, JobKey, JobRequest, Kind, Load, Moment, Rules, State};
+use longhaul_core::job::{self, JobKey, JobRequest, Kind, Moment, Rules, State};
 use longhaul_store::{EVENTS_PER_JOB_MAX, JobFilter, SCAN_MAX, Store};
 
 use crate::sample::Temp;
@@ -31,9 +31,9 @@ async fn ask(store: &Store, subject: &str, input: &str) {
 async fn claim(store: &Store, rules: &Rules, nonce: &str) -> Option<(String, job::Token)> {
     let decide = |jobs: &[job::Job]| {
         let running = jobs.iter().filter(|job| job.state == State::Running).count();
-        let load = Load { of_kind: u32::try_from(running).unwrap() };
-        let Some(next) = job::next(jobs, load, rules, &at(2)) else { return (vec![], None) };
-        let claimed = job::claim(next.clone(), load, rules, ("w", nonce), &at(2)).unwrap();
+        let running = u32::try_from(running).unwrap();
+        let Some(next) = job::next(jobs, running, rules, &at(2)) else { return (vec![], None) };
+        let claimed = job::claim(next.clone(), running, rules, ("w", nonce), &at(2)).unwrap();
         (vec![claimed.0], Some((next.key.subject.clone(), claimed.1.token)))
     };
     store.jobs.decide_together(Kind::Extract, SCAN_MAX, decide).await.unwrap()

@@ -1,6 +1,6 @@
 //! Extractions, notes, forgetting and published generations.
 
-use longhaul_core::job::{self, Fence, Job, JobKey, JobRequest, Kind, Load, Moment, Rules};
+use longhaul_core::job::{self, Fence, Job, JobKey, JobRequest, Kind, Moment, Rules};
 use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::{Caller, Engine, Origin, RolloutMemory};
 use longhaul_core::search::query::Query;
@@ -85,8 +85,7 @@ async fn claimed(store: &Store) -> Fence {
     };
     let claim = |found: Option<Job>| {
         let job = job::request(found, asked, &at(1));
-        let load = Load { of_kind: 0 };
-        let (job, claim) = job::claim(job, load, &Rules::default(), ("w", "n"), &at(2)).unwrap();
+        let (job, claim) = job::claim(job, 0, &Rules::default(), ("w", "n"), &at(2)).unwrap();
         (Some(job), claim.token)
     };
     let token = store.jobs.decide(&key, claim).await.unwrap();

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use super::Phase;
 use crate::rollout::{Item, Role, codex, contextual};
 
-/// An item with its class and cost.
 #[derive(Debug, Clone)]
 pub struct ClassifiedItem<'a> {
     pub at: usize,
@@ -43,7 +42,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// Whether the model produced it.
     pub fn is_of_model(self) -> bool {
         matches!(self, Self::Assistant | Self::Reasoning | Self::Call | Self::Opaque)
     }

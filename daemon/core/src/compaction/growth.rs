@@ -6,12 +6,6 @@
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::files::FileState;
 
-/// An earlier compaction of the same thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EarlierCompaction {
-    pub seq: u64,
-}
-
 /// Tokens a thread must grow by before the next automatic compaction: a twentieth of its size, and more
 /// than a usual single message.
 pub fn needed(visible_tokens: u64) -> u64 {
@@ -33,16 +27,17 @@ pub struct CompactionLoop {
     pub reread: Vec<String>,
 }
 
-/// Detects a loop that includes this compaction; `earlier` is newest first.
-pub fn detect_loop(state: &Checkpoint, earlier: &[EarlierCompaction]) -> Option<CompactionLoop> {
+/// Detects a loop that includes this compaction; `earlier` has the lines of earlier compactions of the thread, newest
+/// first.
+pub fn detect_loop(state: &Checkpoint, earlier: &[u64]) -> Option<CompactionLoop> {
     let changes = state.files.iter().filter(|(_, file)| file.state.is_change());
     let commands = state.commands.newest().filter(|command| !command.is_look);
     let done = changes.map(|(_, file)| file.seq).chain(commands.map(|command| command.seq)).max();
-    let since = earlier.iter().filter(|made| done.is_none_or(|done| made.seq > done)).count();
+    let since = earlier.iter().filter(|made| done.is_none_or(|done| **made > done)).count();
     if since + 1 < LOOP_COMPACTIONS {
         return None;
     }
-    let first = earlier.get(since.saturating_sub(1)).map_or(0, |made| made.seq);
+    let first = earlier.get(since.saturating_sub(1)).copied().unwrap_or_default();
     let is_reread =
         |state: FileState, reads: u32, seq: u64| !state.is_change() && reads > 1 && seq > first;
     let mut reread: Vec<(u32, &str)> = state
@@ -96,7 +91,7 @@ mod tests {
             lines.extend(run(&format!("r{n}"), "cat src/app.rs"));
         }
         lines.extend(run("s", "cat src/once.rs"));
-        let earlier = [EarlierCompaction { seq: 10 }, EarlierCompaction { seq: 6 }];
+        let earlier = [10, 6];
         let found = detect_loop(fold(&lines).checkpoint(), &earlier);
         let expected = CompactionLoop { compactions: 3, reread: vec!["src/app.rs".to_owned()] };
         assert_eq!(found, Some(expected));
@@ -105,7 +100,7 @@ mod tests {
             None,
             "twice is no circle"
         );
-        let during = [EarlierCompaction { seq: 10 }, EarlierCompaction { seq: 1 }];
+        let during = [10, 1];
         let found = detect_loop(fold(&lines).checkpoint(), &during);
         assert_eq!(found, None, "the command ended after the compaction that covers its call");
         lines.extend(run("b", "cargo test"));

@@ -12,7 +12,6 @@ use crate::item::MessageItem;
 use crate::redact::redact;
 use crate::rollout::{TurnSettings, contextual};
 
-/// One section: its subject, role and text.
 struct Section {
     about: String,
     role: String,

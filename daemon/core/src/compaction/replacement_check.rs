@@ -8,7 +8,6 @@ pub const GAIN_PERCENT_MIN: u64 = 10;
 /// Maximum percent of the window a replacement may fill: a fuller one would soon be compacted again.
 pub const CEILING_PERCENT: u64 = 50;
 
-/// Sizes of a history and its replacement, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     pub before: u64,

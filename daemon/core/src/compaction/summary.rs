@@ -29,7 +29,7 @@ pub fn words(max_tokens: u64) -> u64 {
 }
 
 /// A history split for the summary strategy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Split<'a> {
     /// Items to summarize, in order.
     pub body: Vec<ClassifiedItem<'a>>,
@@ -49,12 +49,7 @@ impl<'a> Split<'a> {
                 classified.class.is_of_model() || classified.class == Class::Output
             })
             .unwrap_or_default();
-        let mut split = Self {
-            body: Vec::new(),
-            unanswered: Vec::new(),
-            model_switch: None,
-            ghosts: Vec::new(),
-        };
+        let mut split = Self::default();
         for (index, classified) in classified.into_iter().enumerate() {
             match classified.class {
                 Class::Context => {}

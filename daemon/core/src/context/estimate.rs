@@ -76,7 +76,7 @@ fn sum(breakdowns: impl Iterator<Item = Breakdown>) -> Breakdown {
 }
 
 fn count_item(json: &str, tokenizer: Tokenizer) -> Breakdown {
-    let Some(item) = codex::parse(json) else {
+    let Some((item, _)) = codex::read_item(json) else {
         return Breakdown::of(ContextKind::Other, tokenizer.count(json));
     };
     let text: Cow<'_, str> = match &item {

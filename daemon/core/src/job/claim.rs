@@ -3,7 +3,6 @@
 use super::why::{Why, why};
 use super::{Failure, FailureKind, Job, Lease, LeaseLost, Moment, Rules, State, Token};
 
-/// A claim, as given to the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     pub token: Token,
@@ -11,22 +10,16 @@ pub struct Claim {
     pub stop_at_boot_ms: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Load {
-    /// Jobs of the same kind.
-    pub of_kind: u32,
-}
-
-/// Claims a job for `holder`; the error is why it does not run. `now` must be read before the row is written, so
+/// Claims a job for `holder` while `running` jobs of its kind run; the error is why it does not run. `now` must be read before the row is written, so
 /// that the holder's lease ends before anyone else considers it expired.
 pub fn claim(
     mut job: Job,
-    load: Load,
+    running: u32,
     rules: &Rules,
     (holder, nonce): (&str, &str),
     now: &Moment,
 ) -> Result<(Job, Claim), Why> {
-    match why(&job, load, rules, now) {
+    match why(&job, running, rules, now) {
         Why::Due => {}
         reason => return Err(reason),
     }
@@ -91,11 +84,11 @@ pub fn rescue(mut job: Job, rules: &Rules, is_dead: bool, now: &Moment) -> Optio
 /// set wrong cannot hold a job back behind newer ones.
 pub fn next<'a>(
     jobs: impl IntoIterator<Item = &'a Job>,
-    load: Load,
+    running: u32,
     rules: &Rules,
     now: &Moment,
 ) -> Option<&'a Job> {
-    jobs.into_iter().filter(|job| why(job, load, rules, now) == Why::Due).min_by_key(|job| {
+    jobs.into_iter().filter(|job| why(job, running, rules, now) == Why::Due).min_by_key(|job| {
         let since = &job.updated_at;
         let is_of_now = since.boot == now.boot;
         let since_ms = if is_of_now { since.boot_ms.cast_signed() } else { since.wall_ms };

@@ -12,7 +12,6 @@ use super::Moment;
 /// Maximum milliseconds counted between two boots: one day.
 const OFF_MS_MAX: u64 = 86_400_000;
 
-/// The age at a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseAge {
     pub ms: u64,
@@ -25,7 +24,6 @@ impl DatabaseAge {
         Self { ms: 0, at }
     }
 
-    /// The age at a later moment.
     pub fn advanced_to(&self, now: Moment) -> Self {
         let since_ms = if now.boot == self.at.boot {
             now.boot_ms.saturating_sub(self.at.boot_ms)

@@ -11,7 +11,6 @@ pub struct Token {
     pub nonce: String,
 }
 
-/// A claim on a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The daemon's instance or the name of an external worker.
@@ -38,10 +37,8 @@ impl Lease {
 /// The run no longer owns its job: it must stop, and its result is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseLost {
-    /// Another run owns it, or it was cancelled.
     #[error("another run has taken the job over, or it was cancelled")]
     TakenOver,
-    /// Its lease expired before renewal.
     #[error("the lease expired before it was renewed")]
     LeaseExpired,
 }

@@ -13,7 +13,6 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Adds `ms` to both clocks.
     pub fn plus_ms(&self, ms: u64) -> Self {
         Self {
             wall_ms: self.wall_ms.saturating_add_unsigned(ms),

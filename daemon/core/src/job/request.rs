@@ -8,9 +8,7 @@ pub struct JobRequest {
     /// Digest of its input and of the version that processes it.
     pub input: String,
     pub payload: String,
-    /// Runs before others, higher first.
     pub priority: i32,
-    /// Skips the cooldown after a success.
     pub urgent: bool,
 }
 

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Kind;
 
-/// Rules of one kind of job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
     /// Milliseconds a claim lasts without renewal.

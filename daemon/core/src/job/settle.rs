@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::lease::owned;
 use super::{Job, LeaseLost, Moment, Rules, State, Token};
 
-/// Why a job did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub kind: FailureKind,

@@ -38,7 +38,7 @@ fn queued(input: &str) -> Job {
 }
 
 fn claimed(job: Job, now: u64) -> (Job, Token) {
-    let (job, claim) = claim(job, Load::default(), &RULES, ("d", "n"), &at(now)).unwrap();
+    let (job, claim) = claim(job, 0, &RULES, ("d", "n"), &at(now)).unwrap();
     (job, claim.token)
 }
 
@@ -55,7 +55,7 @@ fn leases_and_waits_end_exactly_on_time() {
     assert_eq!(rescue(job.clone(), &RULES, false, &at(1_300)).unwrap().state, State::Queued);
     let failed =
         fail(job, &token, failure(FailureKind::Transient), (&RULES, 1.0), &at(1_100)).unwrap();
-    let reason = |now| why(&failed, Load::default(), &RULES, &at(now));
+    let reason = |now| why(&failed, 0, &RULES, &at(now));
     assert_eq!(reason(1_199), Why::Waiting { wait_ms: 1, after: Some("x".to_owned()) });
     assert_eq!(reason(1_200), Why::Due);
 }
@@ -71,8 +71,8 @@ fn a_renewed_claim_lasts_a_whole_lease_by_the_current_rules() {
     assert_eq!((lease.since, lease.renewed, lease.lease_ms), (at(1_000), at(1_200), 900));
     assert_eq!(job.updated_at, at(1_200));
     let running = Why::Running { holder: "d".to_owned(), lease_ms: 1 };
-    assert_eq!(why(&job, Load::default(), &rules, &at(2_099)), running);
-    assert_eq!(why(&job, Load::default(), &rules, &at(2_100)), Why::Abandoned);
+    assert_eq!(why(&job, 0, &rules, &at(2_099)), running);
+    assert_eq!(why(&job, 0, &rules, &at(2_100)), Why::Abandoned);
     assert!(finish(job.clone(), &token, &rules, &at(2_099)).is_ok());
     assert_eq!(finish(job, &token, &rules, &at(2_100)), Err(LeaseLost::LeaseExpired));
 }
@@ -118,7 +118,7 @@ fn a_run_that_was_taken_over_changes_nothing() {
 
 #[test]
 fn a_holder_stops_before_its_job_can_be_taken_over() {
-    let (job, claim) = claim(queued("a"), Load::default(), &RULES, ("d", "n"), &at(1_000)).unwrap();
+    let (job, claim) = claim(queued("a"), 0, &RULES, ("d", "n"), &at(1_000)).unwrap();
     assert_eq!(claim.stop_at_boot_ms, 1_240);
     assert_eq!(rescue(job, &RULES, false, &at(claim.stop_at_boot_ms)), None);
 }
@@ -210,7 +210,7 @@ fn a_cooldown_delays_requests_that_are_not_urgent() {
         let job = finish(job, &token, &rules, &at(10)).unwrap();
         assert_eq!(job.urgent, urgent, "it stays urgent only until it ran");
         let expected = if urgent { Why::Due } else { Why::Waiting { wait_ms: 490, after: None } };
-        assert_eq!(why(&job, Load::default(), &rules, &at(20)), expected);
+        assert_eq!(why(&job, 0, &rules, &at(20)), expected);
     }
 }
 
@@ -234,12 +234,10 @@ fn capacity_and_order_select_the_next_job() {
         request(None, asked_for, &at(asked))
     };
     let jobs = [job("old", 0, false, 1), job("high", 5, false, 9), job("urgent", 0, true, 9)];
-    let next_of = |jobs: &[Job]| {
-        next(jobs, Load::default(), &RULES, &at(10)).map(|job| job.key.subject.clone())
-    };
+    let next_of = |jobs: &[Job]| next(jobs, 0, &RULES, &at(10)).map(|job| job.key.subject.clone());
     assert_eq!(next_of(&jobs).as_deref(), Some("urgent"));
     assert_eq!(next_of(&jobs[..2]).as_deref(), Some("high"));
-    let full = Load { of_kind: RULES.running_max };
+    let full = RULES.running_max;
     assert_eq!(next(&jobs, full, &RULES, &at(10)), None);
     assert_eq!(why(&jobs[0], full, &RULES, &at(10)), Why::NoRoom { running_max: 2 });
 }
@@ -298,7 +296,7 @@ fn a_providers_wait_is_respected_and_bounded() {
         let (job, token) = claimed(queued("a"), 0);
         let failure = Failure { retry_after_ms, ..failure(FailureKind::RateLimited) };
         let job = fail(job, &token, failure, (&RULES, 0.0), &at(0)).unwrap();
-        why(&job, Load::default(), &RULES, &at(0))
+        why(&job, 0, &RULES, &at(0))
     };
     let waiting = |wait_ms| Why::Waiting { wait_ms, after: Some("x".to_owned()) };
     assert_eq!(failed(None), waiting(RULES.retry_ms / 2));
@@ -324,7 +322,7 @@ fn a_repeated_request_keeps_its_place_in_the_queue() {
     let other = request(None, other, &at(5));
     let first = request(Some(first), ask("b"), &at(10));
     let jobs = [other, first];
-    let chosen = next(&jobs, Load::default(), &RULES, &at(20)).unwrap();
+    let chosen = next(&jobs, 0, &RULES, &at(20)).unwrap();
     assert_eq!((chosen.key.subject.as_str(), chosen.wanted), ("t", 2));
 }
 
@@ -336,11 +334,11 @@ fn a_wrong_wall_clock_does_not_change_the_queue() {
     let year_ms = 365 * 86_400_000;
     let ahead = Moment { wall_ms: year_ms, ..at(1) };
     let jobs = [of("later", at(2)), of("sooner", ahead)];
-    let chosen = next(&jobs, Load::default(), &RULES, &at(3)).unwrap();
+    let chosen = next(&jobs, 0, &RULES, &at(3)).unwrap();
     assert_eq!(chosen.key.subject, "sooner", "the boot clock decides within a boot");
     let old = Moment { boot: "boot-0".to_owned(), wall_ms: year_ms, boot_ms: 999 };
     let jobs = [of("new", at(2)), of("old", old)];
-    let chosen = next(&jobs, Load::default(), &RULES, &at(3)).unwrap();
+    let chosen = next(&jobs, 0, &RULES, &at(3)).unwrap();
     assert_eq!(chosen.key.subject, "old", "jobs of another boot come first");
 }
 
@@ -380,11 +378,11 @@ fn a_cooldown_applies_to_later_requests_too() {
     let rules = Rules { cooldown_ms: 500, ..RULES };
     let (job, token) = claimed(queued("a"), 0);
     let done = finish(job, &token, &rules, &at(10)).unwrap();
-    assert_eq!(why(&done, Load::default(), &rules, &at(11)), Why::NothingPending);
+    assert_eq!(why(&done, 0, &rules, &at(11)), Why::NothingPending);
     let asked = |urgent| request(Some(done.clone()), JobRequest { urgent, ..ask("b") }, &at(110));
     let waiting = Why::Waiting { wait_ms: 400, after: None };
-    assert_eq!(why(&asked(false), Load::default(), &rules, &at(110)), waiting);
-    assert_eq!(why(&asked(true), Load::default(), &rules, &at(110)), Why::Due, "a deletion");
+    assert_eq!(why(&asked(false), 0, &rules, &at(110)), waiting);
+    assert_eq!(why(&asked(true), 0, &rules, &at(110)), Why::Due, "a deletion");
 }
 
 #[test]
@@ -394,7 +392,7 @@ fn setting_the_wall_clock_back_across_a_boot_does_not_extend_a_wait() {
         fail(job, &token, failure(FailureKind::Transient), (&RULES, 1.0), &at(10_000)).unwrap();
     let wait_after = |wall_ms: i64| {
         let now = Moment { wall_ms, boot: "boot-2".to_owned(), boot_ms: 1 };
-        why(&job, Load::default(), &RULES, &now)
+        why(&job, 0, &RULES, &now)
     };
     let waiting = |wait_ms| Why::Waiting { wait_ms, after: Some("x".to_owned()) };
     assert_eq!(wait_after(10_030), waiting(70));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, Load, Moment, Rules, State, span_ms};
+use super::{Job, Moment, Rules, State, span_ms};
 
 /// Why a job is not claimed, or [`Why::Due`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +38,8 @@ pub enum Why {
     },
 }
 
-pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
+/// Why a job runs or does not, while `running` jobs of its kind run.
+pub fn why(job: &Job, running: u32, rules: &Rules, now: &Moment) -> Why {
     let detail = || job.failure.as_ref().map_or_else(String::new, |failure| failure.detail.clone());
     match (job.state, &job.lease) {
         (State::Running, Some(lease)) if lease.is_live(now) => {
@@ -61,7 +62,7 @@ pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
         let after = job.failure.as_ref().map(|failure| failure.detail.clone());
         return Why::Waiting { wait_ms, after };
     }
-    if load.of_kind >= rules.running_max {
+    if running >= rules.running_max {
         return Why::NoRoom { running_max: rules.running_max };
     }
     Why::Due

@@ -71,15 +71,19 @@ pub(super) enum StreamEvent {
     Failed(Fault),
 }
 
+impl StreamEvent {
+    pub(super) fn failed(kind: FaultKind, detail: &str) -> Self {
+        Self::Failed(Fault::new(kind, detail))
+    }
+}
+
 /// Reads one answer from bytes in arbitrary chunks.
 #[derive(Debug)]
 pub struct AnswerReader {
     wire: WireApi,
     sse: Sse,
-    words: String,
-    items: Vec<Box<RawValue>>,
+    answer: Answer,
     item_bytes: usize,
-    usage: Usage,
     whole: bool,
     done: bool,
     fault: Option<Fault>,
@@ -90,10 +94,8 @@ impl AnswerReader {
         Self {
             wire,
             sse: Sse::default(),
-            words: String::new(),
-            items: Vec::new(),
+            answer: Answer::default(),
             item_bytes: 0,
-            usage: Usage::default(),
             whole: false,
             done: false,
             fault: None,
@@ -112,9 +114,8 @@ impl AnswerReader {
         self.has_ended()
     }
 
-    /// The text so far.
     pub fn words(&self) -> &str {
-        &self.words
+        &self.answer.text
     }
 
     /// Ends the stream.
@@ -137,9 +138,9 @@ impl AnswerReader {
         if !self.whole {
             return Err(Fault::new(FaultKind::StreamCut, "the stream ended before the answer did"));
         }
-        let message = responses::text_of(&self.items);
-        let text = message.filter(|text| !text.is_empty()).unwrap_or(self.words);
-        Ok(Answer { text, items: self.items, usage: self.usage })
+        let message = responses::text_of(&self.answer.items);
+        let text = message.filter(|text| !text.is_empty()).unwrap_or(self.answer.text);
+        Ok(Answer { text, ..self.answer })
     }
 
     /// Reads a complete answer from a provider that does not stream.
@@ -171,7 +172,7 @@ impl AnswerReader {
         }
         if data.trim_ascii() == b"[DONE]" {
             // Also ends an answer whose text had no finish reason.
-            self.whole |= !self.words.is_empty();
+            self.whole |= !self.answer.text.is_empty();
             self.done = true;
             return;
         }
@@ -188,13 +189,13 @@ impl AnswerReader {
 
     fn step(&mut self, step: StreamEvent) {
         match step {
-            StreamEvent::Words(words) => self.words.push_str(&words),
+            StreamEvent::Words(words) => self.answer.text.push_str(&words),
             StreamEvent::Item(item) => {
                 self.item_bytes += item.get().len();
-                self.items.push(item);
+                self.answer.items.push(item);
             }
             StreamEvent::Cost(usage) => {
-                let last = &mut self.usage;
+                let last = &mut self.answer.usage;
                 last.input = last.input.max(usage.input);
                 last.cached_input = last.cached_input.max(usage.cached_input);
                 last.output = last.output.max(usage.output);
@@ -203,7 +204,7 @@ impl AnswerReader {
             StreamEvent::Done => (self.whole, self.done) = (true, true),
             StreamEvent::Failed(fault) => self.fail(fault),
         }
-        if self.words.len() + self.item_bytes > ANSWER_BYTES_MAX {
+        if self.answer.text.len() + self.item_bytes > ANSWER_BYTES_MAX {
             self.fail(Fault::new(FaultKind::AnswerTooLarge, "the answer is over the size limit"));
         }
     }

@@ -17,7 +17,6 @@ pub struct Ask<'a> {
     pub schema: Option<&'a Schema>,
     /// The provider's name for the reasoning effort.
     pub effort: Option<&'a str>,
-    /// Maximum tokens of the answer.
     pub max_output_tokens: u64,
     pub endpoint: Endpoint,
 }
@@ -32,7 +31,6 @@ pub enum Endpoint {
     StreamedCompact,
 }
 
-/// Schema of a structured answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
     /// Letters, digits, `_`.

@@ -18,7 +18,6 @@ pub struct Budget {
     pub tokens_per_job: Option<u64>,
 }
 
-/// Requests and tokens spent in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spending {
     /// Requests, including failed ones: some providers bill them.

@@ -3,18 +3,14 @@
 use serde_json::{Value, json};
 
 use super::answer::{StreamEvent, Usage, count};
-use super::turns::{self, Speaker};
-use super::{Ask, Fault, FaultKind};
+use super::{Ask, Fault, FaultKind, turns};
 
 pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     let mut messages = Vec::new();
     if !ask.instructions.is_empty() {
         messages.push(json!({ "role": "system", "content": ask.instructions }));
     }
-    for turn in turns::of(ask.input) {
-        let role = if turn.speaker == Speaker::User { "user" } else { "assistant" };
-        messages.push(json!({ "role": role, "content": turn.text }));
-    }
+    messages.extend(turns::of(ask.input).into_iter().map(|turn| json!(turn)));
     let mut body = json!({
         "model": ask.model,
         "messages": messages,
@@ -48,7 +44,7 @@ pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     if body.pointer("/choices/0").is_some() {
         show(StreamEvent::Done);
     } else {
-        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer has no choice")));
+        show(StreamEvent::failed(FaultKind::Unreadable, "the answer has no choice"));
     }
 }
 
@@ -61,13 +57,10 @@ fn choice(event: &Value, part: &str, show: &mut dyn FnMut(StreamEvent)) {
     }
     match choice["finish_reason"].as_str() {
         Some("length") => {
-            show(StreamEvent::Failed(Fault::new(
-                FaultKind::Incomplete,
-                "the answer reached its token limit",
-            )));
+            show(StreamEvent::failed(FaultKind::Incomplete, "the answer reached its token limit"));
         }
         Some("content_filter") => {
-            show(StreamEvent::Failed(Fault::new(FaultKind::Incomplete, "the answer was filtered")));
+            show(StreamEvent::failed(FaultKind::Incomplete, "the answer was filtered"));
         }
         Some(_) => show(StreamEvent::Whole),
         None => {}

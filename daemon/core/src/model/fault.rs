@@ -1,7 +1,5 @@
 //! Model failures and whether to retry.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,7 +9,6 @@ use serde_json::Value;
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FaultKind {
-    /// The address does not respond.
     Unreachable,
     /// The stream ended before the answer did.
     StreamCut,
@@ -31,13 +28,10 @@ pub enum FaultKind {
     Unavailable,
     /// The provider rejected the content of the request.
     Refused,
-    /// The answer cannot be read.
     Unreadable,
-    /// The answer exceeds the size limit.
     AnswerTooLarge,
     /// The answer hit its token limit or was filtered.
     Incomplete,
-    /// A configured budget is exhausted.
     BudgetSpent,
 }
 
@@ -61,7 +55,8 @@ impl FaultKind {
 }
 
 /// A failure: its kind, the provider's message (bounded), and when to retry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{}: {detail}", kind.into_str())]
 pub struct Fault {
     pub kind: FaultKind,
     /// Message of at most [`DETAIL_BYTES`]; never contains a key or text of a history.
@@ -70,7 +65,6 @@ pub struct Fault {
     pub retry_after_ms: Option<u64>,
 }
 
-/// Maximum bytes of a message.
 pub const DETAIL_BYTES: usize = 300;
 
 impl Fault {
@@ -127,15 +121,6 @@ fn without_queries(line: &str) -> String {
     clean
 }
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind.into_str(), self.detail)
-    }
-}
-
-impl std::error::Error for Fault {}
-
-/// Reads an error of any provider.
 fn code_and_message(error: &Value) -> (Option<&str>, Option<&str>) {
     let inner = error.get("error").unwrap_or(error);
     let text = |key: &str| inner.get(key).and_then(Value::as_str);

@@ -3,20 +3,12 @@
 use serde_json::{Value, json};
 
 use super::answer::{StreamEvent, Usage, count};
-use super::turns::{self, Speaker};
-use super::{Ask, Fault, FaultKind};
+use super::{Ask, Fault, FaultKind, turns};
 
 pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
-    let messages: Vec<Value> = turns::of(ask.input)
-        .into_iter()
-        .map(|turn| {
-            let role = if turn.speaker == Speaker::User { "user" } else { "assistant" };
-            json!({ "role": role, "content": turn.text })
-        })
-        .collect();
     let mut body = json!({
         "model": ask.model,
-        "messages": messages,
+        "messages": turns::of(ask.input),
         "stream": true,
         "max_tokens": ask.max_output_tokens,
     });
@@ -64,23 +56,20 @@ pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     if body["content"].is_array() {
         show(StreamEvent::Done);
     } else {
-        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer has no content")));
+        show(StreamEvent::failed(FaultKind::Unreadable, "the answer has no content"));
     }
 }
 
 fn stopped(reason: Option<&str>, show: &mut dyn FnMut(StreamEvent)) {
     match reason {
         Some("max_tokens") => {
-            show(StreamEvent::Failed(Fault::new(
-                FaultKind::Incomplete,
-                "the answer reached its token limit",
-            )));
+            show(StreamEvent::failed(FaultKind::Incomplete, "the answer reached its token limit"));
         }
         Some("refusal") => {
-            show(StreamEvent::Failed(Fault::new(FaultKind::Refused, "the model refused")));
+            show(StreamEvent::failed(FaultKind::Refused, "the model refused"));
         }
         Some("model_context_window_exceeded") => {
-            show(StreamEvent::Failed(Fault::new(FaultKind::ContextOverflow, "the window is full")));
+            show(StreamEvent::failed(FaultKind::ContextOverflow, "the window is full"));
         }
         _ => {}
     }

@@ -78,7 +78,7 @@ pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     if body["output"].is_array() || body["status"].is_string() {
         end(body, show);
     } else {
-        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer has no output")));
+        show(StreamEvent::failed(FaultKind::Unreadable, "the answer has no output"));
     }
 }
 
@@ -89,10 +89,7 @@ fn end(response: &Value, show: &mut dyn FnMut(StreamEvent)) {
         Some("failed") => show(StreamEvent::Failed(Fault::of_error(&response["error"]))),
         Some("incomplete") => {
             let reason = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
-            show(StreamEvent::Failed(Fault::new(
-                FaultKind::Incomplete,
-                reason.unwrap_or("incomplete"),
-            )));
+            show(StreamEvent::failed(FaultKind::Incomplete, reason.unwrap_or("incomplete")));
         }
         _ if response.get("error").is_some_and(|error| !error.is_null()) => {
             show(StreamEvent::Failed(Fault::of_error(&response["error"])));

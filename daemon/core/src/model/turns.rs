@@ -3,71 +3,68 @@
 //! Calls and outputs become text: the other APIs reject calls of tools that the request does not offer, and
 //! a summary request offers none.
 
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
-    /// The person, the harness, or a tool.
-    User,
-    Assistant,
-}
+/// The person, the harness, or a tool.
+const USER: &str = "user";
+const ASSISTANT: &str = "assistant";
 
-/// Consecutive text of one speaker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChatTurn {
-    pub speaker: Speaker,
-    pub text: String,
+/// Consecutive text of one speaker, as the APIs take it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct ChatTurn {
+    role: &'static str,
+    content: String,
 }
 
 /// Renders a history as alternating turns that begin with the user, as every provider requires. Reasoning
 /// and opaque items are omitted: no other provider can read them.
-pub fn of(items: &[Box<RawValue>]) -> Vec<ChatTurn> {
+pub(super) fn of(items: &[Box<RawValue>]) -> Vec<ChatTurn> {
     let mut turns: Vec<ChatTurn> = Vec::new();
     for item in items {
         let Ok(item) = serde_json::from_str::<Value>(item.get()) else { continue };
-        let Some((speaker, text)) = text_of(&item) else { continue };
-        if text.is_empty() {
+        let Some((role, content)) = text_of(&item) else { continue };
+        if content.is_empty() {
             continue;
         }
         match turns.last_mut() {
-            Some(last) if last.speaker == speaker => {
-                last.text.push_str("\n\n");
-                last.text.push_str(&text);
+            Some(last) if last.role == role => {
+                last.content.push_str("\n\n");
+                last.content.push_str(&content);
             }
-            None if speaker == Speaker::Assistant => {
-                let text_before = "(the beginning of this conversation is not shown)".to_owned();
-                turns.push(ChatTurn { speaker: Speaker::User, text: text_before });
-                turns.push(ChatTurn { speaker, text });
+            None if role == ASSISTANT => {
+                let before = "(the beginning of this conversation is not shown)".to_owned();
+                turns.push(ChatTurn { role: USER, content: before });
+                turns.push(ChatTurn { role, content });
             }
-            _ => turns.push(ChatTurn { speaker, text }),
+            _ => turns.push(ChatTurn { role, content }),
         }
     }
     turns
 }
 
-fn text_of(item: &Value) -> Option<(Speaker, String)> {
+fn text_of(item: &Value) -> Option<(&'static str, String)> {
     let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "" | "message" => {
-            let assistant = text("role") == "assistant";
-            let speaker = if assistant { Speaker::Assistant } else { Speaker::User };
-            Some((speaker, content(item.get("content")?)))
+            let role = if text("role") == ASSISTANT { ASSISTANT } else { USER };
+            Some((role, content(item.get("content")?)))
         }
         "function_call" | "custom_tool_call" => {
             let input = if text("input").is_empty() { text("arguments") } else { text("input") };
-            Some((Speaker::Assistant, format!("[called {}] {input}", text("name"))))
+            Some((ASSISTANT, format!("[called {}] {input}", text("name"))))
         }
         "local_shell_call" => {
             let command = item.pointer("/action/command").map(Value::to_string);
-            Some((Speaker::Assistant, format!("[called shell] {}", command.unwrap_or_default())))
+            Some((ASSISTANT, format!("[called shell] {}", command.unwrap_or_default())))
         }
         "function_call_output" | "custom_tool_call_output" => {
-            Some((Speaker::User, format!("[output] {}", content(item.get("output")?))))
+            Some((USER, format!("[output] {}", content(item.get("output")?))))
         }
         "web_search_call" => {
             let query = item.pointer("/action/query").and_then(Value::as_str).unwrap_or_default();
-            Some((Speaker::Assistant, format!("[searched the web] {query}")))
+            Some((ASSISTANT, format!("[searched the web] {query}")))
         }
         _ => None,
     }
@@ -108,10 +105,10 @@ pub(super) mod tests {
             serde_json::json!({"type":"message","role":"user","content":[{"type":"input_text","text":"go"},{"type":"input_image","image_url":"data:…"}]}),
         ]);
         let turns = of(&items);
-        let speakers: Vec<_> = turns.iter().map(|turn| turn.speaker).collect();
-        assert_eq!(speakers, [Speaker::User, Speaker::Assistant, Speaker::User]);
-        assert_eq!(turns[1].text, "hello\n\n[called exec] {\"cmd\":\"ls\"}");
-        assert_eq!(turns[2].text, "[output] a.rs\n\ngo\n[image]");
+        let roles: Vec<_> = turns.iter().map(|turn| turn.role).collect();
+        assert_eq!(roles, [USER, ASSISTANT, USER]);
+        assert_eq!(turns[1].content, "hello\n\n[called exec] {\"cmd\":\"ls\"}");
+        assert_eq!(turns[2].content, "[output] a.rs\n\ngo\n[image]");
     }
 
     #[test]
@@ -120,34 +117,30 @@ pub(super) mod tests {
         let output =
             |content: Value| json!({"type":"function_call_output","call_id":"c","output":content});
         let text = |words: &str| json!({"type":"output_text","text":words});
-        for (item, speaker, expected) in [
-            (json!({"role":"user","content":"go"}), Speaker::User, "go"),
-            (
-                json!({"type":"message","role":"developer","content":[text("rules")]}),
-                Speaker::User,
-                "rules",
-            ),
+        for (item, role, expected) in [
+            (json!({"role":"user","content":"go"}), USER, "go"),
+            (json!({"type":"message","role":"developer","content":[text("rules")]}), USER, "rules"),
             (
                 json!({"type":"web_search_call","action":{"type":"search","query":"serde"}}),
-                Speaker::Assistant,
+                ASSISTANT,
                 "[searched the web] serde",
             ),
             (
                 json!({"type":"custom_tool_call","name":"patch","input":"x","call_id":"c"}),
-                Speaker::Assistant,
+                ASSISTANT,
                 "[called patch] x",
             ),
             (
                 json!({"type":"local_shell_call","action":{"command":["ls"]}}),
-                Speaker::Assistant,
+                ASSISTANT,
                 "[called shell] [\"ls\"]",
             ),
-            (output(json!("a.rs")), Speaker::User, "[output] a.rs"),
-            (output(json!([text("a.rs"), text("b.rs")])), Speaker::User, "[output] a.rs\nb.rs"),
-            (output(json!({"content":"a.rs","success":true})), Speaker::User, "[output] a.rs"),
-            (output(json!({"files":2})), Speaker::User, "[output] {\"files\":2}"),
+            (output(json!("a.rs")), USER, "[output] a.rs"),
+            (output(json!([text("a.rs"), text("b.rs")])), USER, "[output] a.rs\nb.rs"),
+            (output(json!({"content":"a.rs","success":true})), USER, "[output] a.rs"),
+            (output(json!({"files":2})), USER, "[output] {\"files\":2}"),
         ] {
-            assert_eq!(text_of(&item), Some((speaker, expected.to_owned())), "{item}");
+            assert_eq!(text_of(&item), Some((role, expected.to_owned())), "{item}");
         }
     }
 }

@@ -75,12 +75,10 @@ pub struct Reason {
     /// The rule: `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `growth`, `budget`,
     /// `judgment`.
     pub rule: String,
-    /// Whether it allows a compaction.
     pub passed: bool,
     pub text: String,
 }
 
-/// A decision with the result of every rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     pub action: PolicyAction,

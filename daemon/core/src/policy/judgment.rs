@@ -25,7 +25,6 @@ pub fn schema() -> Value {
     })
 }
 
-/// Parses an answer.
 pub fn parse(answer: &str) -> Option<Judgment> {
     let judgment: Judgment = serde_json::from_str(answer::object(answer)).ok()?;
     let reason =

@@ -43,7 +43,6 @@ impl Default for Phrases {
     }
 }
 
-/// Signs in the agent's text.
 pub fn read(words: &str, phrases: &Phrases) -> BTreeSet<Boundary> {
     let prose = prose(words);
     let lists = [

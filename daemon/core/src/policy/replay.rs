@@ -47,7 +47,6 @@ pub fn left_by_agents(window: u64) -> u64 {
 /// Maximum points kept per policy; the rest are only counted.
 pub const POINTS_MAX: usize = 200;
 
-/// A point where a policy would have compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WouldCompact {
     pub seq: u64,
@@ -56,13 +55,12 @@ pub struct WouldCompact {
     pub tier: Tier,
     pub percent_remaining: u64,
     pub boundaries: Vec<String>,
-    /// A judge would have been asked.
     pub judged: bool,
     /// Known files used again within [`REGRET_CALLS`] calls.
     pub used_again: Vec<String>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Track {
     policy: Policy,
     baseline: Option<Baseline>,
@@ -129,17 +127,7 @@ pub fn situation(
 
 impl Track {
     pub fn new(policy: Policy) -> Self {
-        Self {
-            policy,
-            baseline: None,
-            spared: 0,
-            compactions: 0,
-            made_ms: Vec::new(),
-            watched: None,
-            points: Vec::new(),
-            count: 0,
-            decisions: 0,
-        }
+        Self { policy, ..Self::default() }
     }
 
     pub fn policy(&self) -> &Policy {
@@ -179,7 +167,6 @@ impl Track {
         }
     }
 
-    /// Decides, and records a compaction.
     pub fn decide(&mut self, mut situation: Situation, window: &Window, fold: &Fold) -> Decision {
         self.decisions += 1;
         situation.used = situation.used.saturating_sub(self.spared);
@@ -222,7 +209,6 @@ impl Track {
     }
 }
 
-/// A replay: lines in, decisions out.
 #[derive(Debug, Clone)]
 pub struct Replay {
     pub tracks: Vec<Track>,

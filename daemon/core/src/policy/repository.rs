@@ -45,7 +45,6 @@ pub struct Commit {
     pub subject: String,
 }
 
-/// A branch's position in a stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     pub parent: Option<String>,

@@ -33,7 +33,6 @@ pub fn schema() -> Value {
     })
 }
 
-/// Parses an answer.
 pub fn parse(answer: &str) -> Option<BTreeSet<Boundary>> {
     #[derive(Deserialize)]
     struct ModelReading {

@@ -181,26 +181,13 @@ pub const PHRASES_MAX: usize = 200;
 
 /// Boundaries that can satisfy a tier: a policy can narrow them, never widen them.
 pub fn allowed(tier: Tier) -> BTreeSet<Boundary> {
-    use Boundary::{
-        AgentDone, Commit, ConcludingThought, PlanCheckpoint, PlanUpdate, PrCheckpoint, TopicShift,
-        TurnComplete,
-    };
+    use Boundary::{Commit, PlanCheckpoint, PlanUpdate, PrCheckpoint, TopicShift, TurnComplete};
     match tier {
         Tier::Early => [PlanCheckpoint, PlanUpdate, PrCheckpoint, TopicShift].into(),
         Tier::Ready => {
             [Commit, PlanCheckpoint, PlanUpdate, PrCheckpoint, TopicShift, TurnComplete].into()
         }
-        Tier::Asap => [
-            Commit,
-            PlanCheckpoint,
-            PlanUpdate,
-            PrCheckpoint,
-            AgentDone,
-            TopicShift,
-            ConcludingThought,
-            TurnComplete,
-        ]
-        .into(),
+        Tier::Asap => Boundary::ALL.iter().copied().collect(),
         Tier::Emergency => BTreeSet::new(),
     }
 }

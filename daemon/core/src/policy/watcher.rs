@@ -110,11 +110,9 @@ impl Phase {
     }
 }
 
-/// The state of one thread's watcher.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Watcher {
     pub phase: Phase,
-    /// Baseline for growth.
     pub baseline: Option<Baseline>,
     /// Last notification in the modes that only notify: tier and tokens.
     pub noticed: Option<(Tier, u64)>,

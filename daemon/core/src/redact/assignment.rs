@@ -2,10 +2,8 @@
 //! quotes), code, query strings, command flags, SQL, XML.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::bytes::Regex;
-
+use super::pattern::Pattern;
 use super::rule::Verdict;
 use super::value::{self, Candidate, Form};
 use super::{filled, list, name, pair};
@@ -51,26 +49,19 @@ const VALUE_HEAD_BYTES: usize = 256;
 const XML_VALUE_BYTES_MAX: usize = 16 * 1024;
 
 /// From the name's end to its value: closing quote, bracket, separator, type, opening quote.
-static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r#"(?-u)^(?:\\{0,3}["'`])?\]?"#,
-        r#"(?:(?P<xml>>)|(?P<assign>[ \t]{0,16}(?:=>|:=|={1,3}|\?=|:[ \t]{0,4}[&A-Za-z][A-Za-z0-9_:<>&'\[\] |.]{0,40}[ \t]*=|:)[ \t]{0,16})"#,
-        r#"|(?P<is> is:? )|(?P<blank>[ \t]{1,4}))"#,
-        r#"(?P<open>[bBrRfFu$@]?\\{0,3}["'`])?"#,
-    ))
-    .ok()
-});
+static SEPARATOR: Pattern = Pattern::new(concat!(
+    r#"(?-u)^(?:\\{0,3}["'`])?\]?"#,
+    r#"(?:(?P<xml>>)|(?P<assign>[ \t]{0,16}(?:=>|:=|={1,3}|\?=|:[ \t]{0,4}[&A-Za-z][A-Za-z0-9_:<>&'\[\] |.]{0,40}[ \t]*=|:)[ \t]{0,16})"#,
+    r#"|(?P<is> is:? )|(?P<blank>[ \t]{1,4}))"#,
+    r#"(?P<open>[bBrRfFu$@]?\\{0,3}["'`])?"#,
+));
 
 /// From the name's end to the base64 of `token: dG9rZW4=`, whose `=` is padding and not that of `name: type = …`.
-static PADDED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r#"(?-u)^(?:\\{0,3}["'`])?\]?[ \t]{0,16}:[ \t]{0,4}((?:[A-Za-z0-9_]{4}){1,9}"#,
-        r"(?:[A-Za-z0-9_]{2}==(?:[^=A-Za-z0-9_+/-]|$)|[A-Za-z0-9_]{3}=[ \t]*(?:[\r\n,;)}\]|#]|$)))",
-    ))
-    .ok()
-});
+static PADDED: Pattern = Pattern::new(concat!(
+    r#"(?-u)^(?:\\{0,3}["'`])?\]?[ \t]{0,16}:[ \t]{0,4}((?:[A-Za-z0-9_]{4}){1,9}"#,
+    r"(?:[A-Za-z0-9_]{2}==(?:[^=A-Za-z0-9_+/-]|$)|[A-Za-z0-9_]{3}=[ \t]*(?:[\r\n,;)}\]|#]|$)))",
+));
 
-/// All keywords of secret names.
 pub(super) fn keywords() -> Vec<String> {
     let mut keywords: Vec<String> = HUMPS.iter().map(|&hump| hump.to_owned()).collect();
     for stem in STEMS {
@@ -103,7 +94,6 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     Verdict::from(secret(text, &name, &separator, name.start))
 }
 
-/// The separator between a name and its value.
 pub(super) struct Separator {
     pub(super) value_start: usize,
     pub(super) form: Form,
@@ -182,9 +172,9 @@ fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
     if is_blank(rest[0]) && !is_flag && !is_set && !b"=:?\"'`i".contains(next) {
         return None;
     }
-    let captures = SEPARATOR.as_ref()?.captures(rest)?;
+    let captures = SEPARATOR.captures(rest)?;
     let whole = captures.get(0)?;
-    if let Some(value) = PADDED.as_ref()?.captures(rest).and_then(|padded| padded.get(1)) {
+    if let Some(value) = PADDED.captures(rest).and_then(|padded| padded.get(1)) {
         let value_start = name.end + value.start();
         let quote = value_start..value_start;
         return Some(Separator { value_start, form: Form::Spaced, quote, is_xml: false });

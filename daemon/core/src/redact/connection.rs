@@ -1,11 +1,8 @@
 //! Credentials of protocols: passwords in URLs, HTTP headers, login files, `-u user:password`.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::bytes::Regex;
-
-use super::rule::Verdict;
+use super::pattern::Pattern;
 use super::value;
 
 pub(super) const URL: &[&str] = &["://"];
@@ -60,17 +57,11 @@ const NETRC_WORDS: usize = 8;
 /// Maximum bytes of one credential.
 const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
 
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new($pattern).ok());
-    };
-}
-
-pattern!(
-    AUTHORIZATION_VALUE,
-    r#"(?i-u)^uthorization\\{0,3}["']?\]?[ \t]*(?:[:=,]|=>)[ \t]*\\{0,3}["'`]?(?:(basic|bearer|token|digest|negotiate|apikey|api-key|key)[ \t]+)?([A-Za-z0-9._~+/=:-]{8,})"#
+static AUTHORIZATION_VALUE: Pattern = Pattern::new(
+    r#"(?i-u)^uthorization\\{0,3}["']?\]?[ \t]*(?:[:=,]|=>)[ \t]*\\{0,3}["'`]?(?:(basic|bearer|token|digest|negotiate|apikey|api-key|key)[ \t]+)?([A-Za-z0-9._~+/=:-]{8,})"#,
 );
-pattern!(COOKIE_VALUE, r#"(?i-u)^ookie: ([A-Za-z0-9_.$-]{1,64}=[^\r\n"'\\]{8,})"#);
+static COOKIE_VALUE: Pattern =
+    Pattern::new(r#"(?i-u)^ookie: ([A-Za-z0-9_.$-]{1,64}=[^\r\n"'\\]{8,})"#);
 
 fn window<'t>(text: &'t [u8], hit: &Range<usize>) -> &'t [u8] {
     &text[hit.start..text.len().min(hit.start + WINDOW_BYTES_MAX)]
@@ -78,29 +69,24 @@ fn window<'t>(text: &'t [u8], hit: &Range<usize>) -> &'t [u8] {
 
 /// Position of a group in a pattern that starts at the hit.
 fn group(
-    pattern: &LazyLock<Option<Regex>>,
+    pattern: &Pattern,
     text: &[u8],
     hit: &Range<usize>,
     number: usize,
 ) -> Option<Range<usize>> {
-    let captures = pattern.as_ref()?.captures(window(text, hit))?;
-    let found = captures.get(number)?;
+    let found = pattern.captures(window(text, hit))?.get(number)?;
     Some(hit.start + found.start()..hit.start + found.end())
 }
 
 /// `scheme://user:password@host`.
-pub(super) fn judge_url(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
-    let has_scheme = hit.start > 0 && text[hit.start - 1].is_ascii_alphanumeric();
-    if !has_scheme {
-        return Verdict::Nothing;
-    }
-    let span = url_token(text, hit.end).or_else(|| url_password(text, hit.end));
-    Verdict::from(span.filter(|span| {
-        let password = &text[span.clone()];
-        // GitHub's constant after a token.
-        let is_constant = password == b"x-oauth-basic";
-        !is_constant && !value::is_reference(password) && !value::is_placeholder(password)
-    }))
+pub(super) fn judge_url(text: &[u8], hit: &Range<usize>, _floor: usize) -> Option<Range<usize>> {
+    hit.start.checked_sub(1).filter(|scheme| text[*scheme].is_ascii_alphanumeric())?;
+    let span = url_token(text, hit.end).or_else(|| url_password(text, hit.end))?;
+    let password = &text[span.clone()];
+    // GitHub's constant after a token.
+    let is_constant = password == b"x-oauth-basic";
+    let is_known = is_constant || value::is_reference(password) || value::is_placeholder(password);
+    (!is_known).then_some(span)
 }
 
 /// The token of `https://TOKEN@host` and `https://TOKEN:@host`.
@@ -166,29 +152,24 @@ const fn is_space(byte: u8) -> bool {
 }
 
 /// `Authorization: Basic …`, as a header, a JSON field or a keyword argument.
-pub(super) fn judge_header(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
-    let Some(span) = group(&AUTHORIZATION_VALUE, text, hit, 2) else { return Verdict::Nothing };
+pub(super) fn judge_header(text: &[u8], hit: &Range<usize>, _floor: usize) -> Option<Range<usize>> {
+    let span = group(&AUTHORIZATION_VALUE, text, hit, 2)?;
     let has_scheme = group(&AUTHORIZATION_VALUE, text, hit, 1).is_some();
     let credential = &text[span.clone()];
     let is_plain_word = credential.iter().all(u8::is_ascii_lowercase);
-    if value::is_placeholder(credential) || is_plain_word {
-        return Verdict::Nothing;
-    }
-    if has_scheme || value::is_random(credential) {
-        return Verdict::from(Some(span.start..credential_end(text, span.end)));
-    }
-    Verdict::Nothing
+    let is_secret = !value::is_placeholder(credential)
+        && !is_plain_word
+        && (has_scheme || value::is_random(credential));
+    is_secret.then(|| span.start..credential_end(text, span.end))
 }
 
 /// `Bearer …` in any context.
-pub(super) fn judge_bearer(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
+pub(super) fn judge_bearer(text: &[u8], hit: &Range<usize>, _floor: usize) -> Option<Range<usize>> {
     let end = credential_end(text, hit.end);
     let credential = &text[hit.end..end];
     let head = &credential[..credential.len().min(WINDOW_BYTES_MAX)];
-    if head.len() >= 16 && value::is_random(head) && !value::is_placeholder(head) {
-        return Verdict::from(Some(hit.end..end));
-    }
-    Verdict::Nothing
+    let is_secret = head.len() >= 16 && value::is_random(head) && !value::is_placeholder(head);
+    is_secret.then_some(hit.end..end)
 }
 
 fn credential_end(text: &[u8], from: usize) -> usize {
@@ -197,8 +178,8 @@ fn credential_end(text: &[u8], from: usize) -> usize {
 }
 
 /// The values of a `Cookie:` or `Set-Cookie:` header.
-pub(super) fn judge_cookie(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
-    let Some(span) = group(&COOKIE_VALUE, text, hit, 1) else { return Verdict::Nothing };
+pub(super) fn judge_cookie(text: &[u8], hit: &Range<usize>, _floor: usize) -> Option<Range<usize>> {
+    let span = group(&COOKIE_VALUE, text, hit, 1)?;
     let before = &text[hit.start.saturating_sub(5)..hit.start];
     let is_set_cookie = before.eq_ignore_ascii_case(b"set-c");
     let all = &text[span.clone()];
@@ -207,20 +188,18 @@ pub(super) fn judge_cookie(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
         if is_set_cookie { memchr::memchr(b';', all).unwrap_or(all.len()) } else { all.len() };
     let end = span.start + length;
     let end = (span.start..=end).rev().find(|&i| is_border(text, i)).unwrap_or(span.start);
-    if end - span.start < 8 || value::is_reference(&text[span.start..end]) {
-        return Verdict::Nothing;
-    }
-    Verdict::from(Some(span.start..end))
+    let is_secret = end - span.start >= 8 && !value::is_reference(&text[span.start..end]);
+    is_secret.then_some(span.start..end)
 }
 
 /// `machine … login … password …` of a netrc file.
-pub(super) fn judge_netrc(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
-    let span = netrc_password(text, hit).map(|span| on_borders(text, span));
-    Verdict::from(span.filter(|span| !value::is_reference(&text[span.clone()])))
+pub(super) fn judge_netrc(text: &[u8], hit: &Range<usize>, _floor: usize) -> Option<Range<usize>> {
+    let span = on_borders(text, netrc_password(text, hit)?);
+    (!value::is_reference(&text[span.clone()])).then_some(span)
 }
 
 /// `host:port:database:user:password`, a line of a pgpass file.
-pub(super) fn judge_pgpass(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
+pub(super) fn judge_pgpass(text: &[u8], hit: &Range<usize>, floor: usize) -> Option<Range<usize>> {
     let from = hit.start.saturating_sub(USER_BYTES_MAX).max(floor.min(hit.start));
     let begins = |byte: &u8| is_space(*byte) || b"\"'`+".contains(byte);
     let start = text[from..hit.start].iter().rposition(begins).map_or(from, |at| from + at + 1);
@@ -236,12 +215,7 @@ pub(super) fn judge_pgpass(text: &[u8], hit: &Range<usize>, floor: usize) -> Ver
     let length = password.iter().take_while(|byte| !b"'\"".contains(byte)).count();
     let at = start + line.len() - password.len();
     let is_secret = is_entry && length >= 3 && !value::is_reference(password);
-    Verdict::from(is_secret.then(|| on_borders(text, at..at + length.min(PASSWORD_BYTES_MAX))))
-}
-
-/// Finds nothing: the keyword only makes `redact` build the text's view.
-pub(super) fn judge_escaped(_text: &[u8], _hit: &Range<usize>, _floor: usize) -> Verdict {
-    Verdict::Nothing
+    is_secret.then(|| on_borders(text, at..at + length.min(PASSWORD_BYTES_MAX)))
 }
 
 /// Whether a character begins, or the text ends, at this byte.
@@ -262,10 +236,10 @@ mod tests {
     use super::*;
 
     // The code's specification; used as patterns they would take two MiB.
-    pattern!(USER_INFO, r#"(?-u)^[^\s/?#:@"'<>]{0,256}:([^\s/?#"'<>]{1,1024})@[A-Za-z0-9\[.$_{-]"#);
-    pattern!(
-        NETRC_VALUE,
-        r"(?-u)^machine\s+\S{1,256}\s+login\s+\S{1,256}\s+(?:account\s+\S{1,256}\s+)?password\s+([^\s\x22']{1,512})"
+    static USER_INFO: Pattern =
+        Pattern::new(r#"(?-u)^[^\s/?#:@"'<>]{0,256}:([^\s/?#"'<>]{1,1024})@[A-Za-z0-9\[.$_{-]"#);
+    static NETRC_VALUE: Pattern = Pattern::new(
+        r"(?-u)^machine\s+\S{1,256}\s+login\s+\S{1,256}\s+(?:account\s+\S{1,256}\s+)?password\s+([^\s\x22']{1,512})",
     );
 
     proptest! {

@@ -2,9 +2,8 @@
 //! code are part of it.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use super::pattern::Pattern;
 
 /// Signs that end a bare value elsewhere.
 const SIGNS: &[u8] = b"&;|<>(){}";
@@ -15,20 +14,17 @@ const TAIL_BYTES_MAX: usize = 4 * 1024;
 
 /// What shows that the signs have a meaning: a shell's `&&`, `||` and `$(…)`, the next pair of a query or a list, a
 /// tag.
-static MEANING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?-u)&&|\|\||\$\(|[&;][A-Za-z_][A-Za-z0-9_.-]*=|</?[A-Za-z][^<>]*>").ok()
-});
+static MEANING: Pattern =
+    Pattern::new(r"(?-u)&&|\|\||\$\(|[&;][A-Za-z_][A-Za-z0-9_.-]*=|</?[A-Za-z][^<>]*>");
 
 /// A call or a generic type: `load(path)`, `Map<String,u8>`, `:U8(1)` of `Token::U8(1)`, also one that continues in the
 /// next line.
-static CALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^[&*!:]?[A-Za-z_$][A-Za-z0-9_.:$]*[(<\[{](?:.*[)>\]}])?[;,]*$").ok()
-});
+static CALL: Pattern =
+    Pattern::new(r"(?-u)^[&*!:]?[A-Za-z_$][A-Za-z0-9_.:$]*[(<\[{](?:.*[)>\]}])?[;,]*$");
 
 /// Types joined: `string|null`, `A&B`.
-static TYPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^[A-Za-z_][A-Za-z0-9_.:]*(?:[|&][A-Za-z_][A-Za-z0-9_.:<>,]*)+[;,]*$").ok()
-});
+static TYPES: Pattern =
+    Pattern::new(r"(?-u)^[A-Za-z_][A-Za-z0-9_.:]*(?:[|&][A-Za-z_][A-Za-z0-9_.:<>,]*)+[;,]*$");
 
 /// The end of a bare value that goes on with a sign; `None` if it does not, or if it does not fill its line.
 /// `is_setting`: it is set as in an environment file, where no type follows a name.
@@ -44,10 +40,8 @@ pub(super) fn end(text: &[u8], value: &Range<usize>, is_setting: bool) -> Option
     let closing = tail.iter().rev().take_while(|byte| CLOSING.contains(byte)).count();
     let tail_end = end + tail.len() - closing;
     let whole = &text[start..end + tail.len()];
-    let means = |pattern: &LazyLock<Option<Regex>>| {
-        pattern.as_ref().is_none_or(|pattern| pattern.is_match(whole))
-    };
-    let is_code = || means(&MEANING) || means(&CALL) || !is_setting && means(&TYPES);
+    let is_code =
+        || MEANING.is_match(whole) || CALL.is_match(whole) || !is_setting && TYPES.is_match(whole);
     (tail_end > end && ends_line(after) && !is_code()).then_some(tail_end)
 }
 

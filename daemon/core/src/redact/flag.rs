@@ -7,7 +7,6 @@
 
 use std::ops::Range;
 
-use super::rule::Verdict;
 use super::value;
 
 /// The flag; the space before it excludes `--p` and `x-p`.
@@ -46,14 +45,13 @@ const PASSWORD_BYTES_MIN: usize = 4;
 const PASSWORD_BYTES_MAX: usize = 16 * 1024;
 
 /// Judges the value after `-p`.
-pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
+pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Option<Range<usize>> {
     let is_spaced = text.get(hit.end) == Some(&b' ');
     let start = hit.end + usize::from(is_spaced);
     let secret = match text.get(start) {
-        Some(&quote @ (b'\'' | b'"')) => quoted(text, start + 1, quote),
-        _ => Some(bare(text, start)),
+        Some(&quote @ (b'\'' | b'"')) => quoted(text, start + 1, quote)?,
+        _ => bare(text, start),
     };
-    let Some(secret) = secret else { return Verdict::Nothing };
     let password = &text[secret.clone()];
     // A number after a space is a port.
     let is_port = is_spaced && password.iter().all(u8::is_ascii_digit);
@@ -62,10 +60,7 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
         && !value::is_reference(password)
         && !value::is_placeholder(password);
     // Search for the program last: nearly every hit is rejected before.
-    if is_password && takes_password(text, hit.start, floor, is_spaced) {
-        return Verdict::from(Some(secret));
-    }
-    Verdict::Nothing
+    (is_password && takes_password(text, hit.start, floor, is_spaced)).then_some(secret)
 }
 
 fn quoted(text: &[u8], start: usize, quote: u8) -> Option<Range<usize>> {
@@ -90,15 +85,12 @@ fn takes_password(text: &[u8], flag: usize, floor: usize, is_spaced: bool) -> bo
         let words = command.split(|byte| b" \t\"'[,=+".contains(byte));
         words.map(|word| word.rsplit(|&byte| byte == b'/').next().unwrap_or(word))
     };
-    let holds = |programs: &[&str]| words().any(|word| is_one_of(word, programs));
+    let holds =
+        |programs: &[&str]| programs.iter().any(|it| words().any(|word| word == it.as_bytes()));
     match is_spaced {
         false => holds(PROGRAMS),
         true => holds(PROGRAMS_SPACED) || (holds(PROGRAMS_OF_LOGIN) && holds(&["login"])),
     }
-}
-
-fn is_one_of(word: &[u8], programs: &[&str]) -> bool {
-    programs.iter().any(|program| program.as_bytes() == word)
 }
 
 #[cfg(test)]

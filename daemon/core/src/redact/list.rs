@@ -1,12 +1,10 @@
 //! A list below a secret name: `"passwords": ["…", "…"]`, and in YAML with an item per line.
 
 use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::bytes::Regex;
 
 use super::assignment::{self, Separator};
 use super::name::{self, Strength};
+use super::pattern::Pattern;
 use super::rule::Verdict;
 use super::value::{self, Candidate, Form};
 
@@ -16,15 +14,12 @@ const LIST_BYTES_MAX: usize = 16 * 1024;
 const ITEM_HEAD_BYTES: usize = 256;
 
 /// A line of a YAML list, also in a diff. A bare item with a space is a sentence or a mapping, and passed over.
-static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r"(?-u)^[+-]?[ \t]{0,32}-[ \t]{1,8}",
-        r#"(?:"(?P<double>[^"\\\r\n]*)"|'(?P<single>[^'\r\n]*)'|(?P<bare>[^ \t\r\n"'#][^ \t\r\n]*))"#,
-        r"(?:[ \t]+#[^\n]*)?[ \t]*\r?(?:\n|$)",
-        r"|^[+-]?[ \t]{0,32}-[ \t][^\n]*(?:\n|$)",
-    ))
-    .ok()
-});
+static LINE: Pattern = Pattern::new(concat!(
+    r"(?-u)^[+-]?[ \t]{0,32}-[ \t]{1,8}",
+    r#"(?:"(?P<double>[^"\\\r\n]*)"|'(?P<single>[^'\r\n]*)'|(?P<bare>[^ \t\r\n"'#][^ \t\r\n]*))"#,
+    r"(?:[ \t]+#[^\n]*)?[ \t]*\r?(?:\n|$)",
+    r"|^[+-]?[ \t]{0,32}-[ \t][^\n]*(?:\n|$)",
+));
 
 /// Judges the items of a list that opens at `open`.
 pub(super) fn judge(text: &[u8], name: &Range<usize>, open: usize) -> Verdict {
@@ -61,9 +56,7 @@ pub(super) fn judge_lines(text: &[u8], name: &Range<usize>, mut at: usize) -> Ve
     let end = text.len().min(at + LIST_BYTES_MAX);
     let mut secrets = Vec::new();
     for _ in 0..ITEMS_MAX {
-        let Some(line) = LINE.as_ref().and_then(|line| line.captures(&text[at..end])) else {
-            break;
-        };
+        let Some(line) = LINE.captures(&text[at..end]) else { break };
         let (quoted, bare) =
             (line.name("double").or_else(|| line.name("single")), line.name("bare"));
         if let Some(item) = quoted.or(bare)

@@ -2,11 +2,9 @@
 //! YAML, code and XML.
 
 use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::bytes::Regex;
 
 use super::assignment::{self, Separator};
+use super::pattern::Pattern;
 use super::rule::Verdict;
 use super::value::Form;
 
@@ -23,14 +21,11 @@ const BEFORE_BYTES_MAX: usize = 2 * 1024;
 const LABELS_MAX: usize = 2;
 
 /// From a name's end, or from a value's label, to the value.
-static VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(concat!(
-        r#"(?-u)^(?P<gap>(?:\\{0,3}["'`])?[ \t\r]{0,16},?[ \t\r\n]{0,64}(?:[+-][ \t]{0,64})?)"#,
-        r#"(?:\\{0,3}["'])?(?P<label>[vV]alue)(?:\\{0,3}["'])?"#,
-        r#"[ \t]{0,16}(?:=>|:|=)[ \t]{0,16}(?P<open>\\{0,3}["'`])?"#,
-    ))
-    .ok()
-});
+static VALUE: Pattern = Pattern::new(concat!(
+    r#"(?-u)^(?P<gap>(?:\\{0,3}["'`])?[ \t\r]{0,16},?[ \t\r\n]{0,64}(?:[+-][ \t]{0,64})?)"#,
+    r#"(?:\\{0,3}["'])?(?P<label>[vV]alue)(?:\\{0,3}["'])?"#,
+    r#"[ \t]{0,16}(?:=>|:|=)[ \t]{0,16}(?P<open>\\{0,3}["'`])?"#,
+));
 
 /// Judges a value whose name is the value of a label.
 pub(super) fn judge(text: &[u8], name: &Range<usize>, floor: usize) -> Verdict {
@@ -89,7 +84,7 @@ fn before(text: &[u8], name: &Range<usize>, part: Range<usize>) -> Option<Range<
 /// The value after a gap and its label, where the label begins, and the gap.
 fn value_at(text: &[u8], at: usize, end: usize) -> Option<(Separator, usize, &[u8])> {
     let rest = &text[at..end.min(at + GAP_BYTES_MAX)];
-    let captures = VALUE.as_ref()?.captures(rest)?;
+    let captures = VALUE.captures(rest)?;
     let (gap, label) = (captures.name("gap")?, captures.name("label")?);
     let value_start = at + captures.get(0)?.end();
     let (form, quote) = match captures.name("open") {

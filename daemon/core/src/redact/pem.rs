@@ -2,10 +2,8 @@
 //! `cat -n`, or with spaces for newlines.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::bytes::Regex;
-
+use super::pattern::Pattern;
 use super::rule::Verdict;
 
 pub(super) const BEGIN: &[&str] = &["-----BEGIN "];
@@ -21,23 +19,20 @@ const LINE_BACK_BYTES_MAX: usize = 4096;
 /// Minimum base64 letters of a line to count as key material if the key's beginning is missing.
 const TAIL_LINE_BYTES_MIN: usize = 24;
 
-static LABEL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok()
-});
+static LABEL: Pattern =
+    Pattern::new(r"(?-u)^-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----");
 
 /// One line of a key: base64, with the prefixes and suffixes that editors and tools add.
-static BODY_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?-u)^[ \t>|+"'#0-9:.,-]*[A-Za-z0-9+/=]*(?:\.\.\.)?[ \t\r"',;+)\\]*$"#).ok()
-});
+static BODY_LINE: Pattern =
+    Pattern::new(r#"(?-u)^[ \t>|+"'#0-9:.,-]*[A-Za-z0-9+/=]*(?:\.\.\.)?[ \t\r"',;+)\\]*$"#);
 
 /// A header inside the key, such as `DEK-Info: AES-256-CBC,…`.
-static HEADER_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^[ \t>|+]*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ").ok()
-});
+static HEADER_LINE: Pattern =
+    Pattern::new(r"(?-u)^[ \t>|+]*(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ");
 
 fn label_bytes(text: &[u8], at: usize) -> Option<usize> {
     let window = text.get(at..text.len().min(at + MARKER_LINE_BYTES_MAX))?;
-    LABEL.as_ref()?.find(window).map(|m| m.end())
+    LABEL.regex()?.find(window).map(|m| m.end())
 }
 
 /// The key from its first line to its last, or to the last line that looks like a key.
@@ -59,8 +54,8 @@ pub(super) fn judge_begin(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ver
 }
 
 /// The rest of a key whose beginning was cut off.
-pub(super) fn judge_end(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
-    let Some(label) = label_bytes(text, hit.start) else { return Verdict::Nothing };
+pub(super) fn judge_end(text: &[u8], hit: &Range<usize>, floor: usize) -> Option<Range<usize>> {
+    let label = label_bytes(text, hit.start)?;
     let mut start = hit.start;
     while let Some(line_start) = previous_line(text, start, floor) {
         let line = &text[line_start..start];
@@ -72,17 +67,14 @@ pub(super) fn judge_end(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdic
         start = line_start;
     }
     let letters = text[start..hit.start].iter().filter(|b| b.is_ascii_alphanumeric()).count();
-    if letters < TAIL_LINE_BYTES_MIN {
-        return Verdict::Nothing;
-    }
-    Verdict::from(Some(start..hit.start + label))
+    (letters >= TAIL_LINE_BYTES_MIN).then_some(start..hit.start + label)
 }
 
 /// The private part of a PuTTY key file.
-pub(super) fn judge_putty(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
+pub(super) fn judge_putty(text: &[u8], hit: &Range<usize>, _floor: usize) -> Option<Range<usize>> {
     let start = line_break(text, hit.end).1;
     let end = body_end(text, start);
-    Verdict::from((end >= start + TAIL_LINE_BYTES_MIN).then_some(start..end))
+    (end >= start + TAIL_LINE_BYTES_MIN).then_some(start..end)
 }
 
 /// The end of the key's lines after `start`: the closing marker, the first other line, or the end of the text.
@@ -98,7 +90,7 @@ fn body_end(text: &[u8], start: usize) -> usize {
             let is_body = is_body_line(body) || body.iter().all(|b| is_spaced_body(*b));
             return if is_body { at + dashes } else { key_end };
         }
-        let is_header = HEADER_LINE.as_ref().is_some_and(|header| header.is_match(line));
+        let is_header = HEADER_LINE.is_match(line);
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
         let continues = is_header || is_body_line(line);
         if !continues || (is_blank && !in_headers && at != start) {
@@ -115,8 +107,7 @@ fn body_end(text: &[u8], start: usize) -> usize {
 }
 
 fn is_body_line(line: &[u8]) -> bool {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    BODY_LINE.as_ref().is_some_and(|body| body.is_match(line))
+    BODY_LINE.is_match(line.strip_suffix(b"\n").unwrap_or(line))
 }
 
 /// Whether a byte may be in a key written on one line.

@@ -1,11 +1,8 @@
 //! Passwords in prose: "비밀번호는 …", "密码：…", "mot de passe : …". The English words are in `assignment`.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
-use regex::bytes::Regex;
-
-use super::rule::Verdict;
+use super::pattern::Pattern;
 use super::value;
 
 /// The word for a password in languages whose words are not used as identifiers.
@@ -34,18 +31,15 @@ pub(super) const WORDS: &[&str] = &[
 const PASSWORD_BYTES_MIN: usize = 5;
 
 /// Particles and punctuation between the word and the password, then printable ASCII without spaces.
-static VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let particle = "(?:는|은|가|이|를|을|は|が|を|是|为|為|es|est|is|это|ist|[ \\t:=\"'`]|：)";
-    Regex::new(&format!(r#"^{particle}{{1,6}}(?-u:([!-&(-+\x2d-_a-~]{{4,128}}))"#)).ok()
-});
+static VALUE: Pattern = Pattern::new(concat!(
+    r#"^(?:는|은|가|이|를|을|は|が|を|是|为|為|es|est|is|это|ist|[ \t:="'`]|：){1,6}"#,
+    r"(?-u:([!-&(-+\x2d-_a-~]{4,128}))",
+));
 
 /// Judges the text after the word.
-pub(super) fn judge(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
+pub(super) fn judge(text: &[u8], hit: &Range<usize>, _floor: usize) -> Option<Range<usize>> {
     let window = &text[hit.end..text.len().min(hit.end + 192)];
-    let Some(captures) = VALUE.as_ref().and_then(|pattern| pattern.captures(window)) else {
-        return Verdict::Nothing;
-    };
-    let Some(found) = captures.get(1) else { return Verdict::Nothing };
+    let found = VALUE.captures(window)?.get(1)?;
     let bare = found.as_bytes().trim_ascii_end();
     let bare = bare.strip_suffix(b".").unwrap_or(bare);
     let bare = bare.strip_suffix(b"\"").unwrap_or(bare);
@@ -53,9 +47,6 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
         && bare.iter().any(u8::is_ascii_digit)
         && !value::is_reference(bare)
         && !value::is_placeholder(bare);
-    if !is_password {
-        return Verdict::Nothing;
-    }
     let start = hit.end + found.start();
-    Verdict::from(Some(start..start + bare.len()))
+    is_password.then_some(start..start + bare.len())
 }

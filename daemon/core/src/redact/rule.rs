@@ -8,15 +8,15 @@ use super::form::{self, TokenRule};
 use super::keywords::Keywords;
 use super::{assignment, connection, flag, pem, phrase};
 
-/// A rule's result for one hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// These bytes are secrets: in order, not overlapping.
     Secrets(Vec<Range<usize>>),
-    /// No secret at this hit.
     Nothing,
     /// No secret before `resume`: prevents reading a long run again for each hit.
-    Passed { resume: usize },
+    Passed {
+        resume: usize,
+    },
 }
 
 impl From<Option<Range<usize>>> for Verdict {
@@ -27,11 +27,12 @@ impl From<Option<Range<usize>>> for Verdict {
 
 /// Finds the secret at a keyword's position. `floor` is the end of the previous secret; bytes before it must not be
 /// used again.
-type Judge = fn(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict;
+type Judge<T> = fn(text: &[u8], hit: &Range<usize>, floor: usize) -> T;
 
 enum SecretRule {
     Token(TokenRule),
-    Shape(Judge),
+    One(Judge<Option<Range<usize>>>),
+    Any(Judge<Verdict>),
 }
 
 /// All rules, built at the first use.
@@ -57,24 +58,24 @@ impl RuleSet {
         for form in form::all() {
             add(form.all_keywords(), SecretRule::Token(form));
         }
-        let shapes: [(&[&str], Judge); 12] = [
-            (connection::URL, connection::judge_url),
-            (connection::AUTHORIZATION, connection::judge_header),
-            (connection::BEARER, connection::judge_bearer),
-            (connection::COOKIE, connection::judge_cookie),
-            (connection::NETRC, connection::judge_netrc),
-            (connection::PGPASS, connection::judge_pgpass),
-            (connection::ESCAPED, connection::judge_escaped),
-            (flag::PASSWORD_FLAG, flag::judge),
-            (phrase::WORDS, phrase::judge),
-            (pem::BEGIN, pem::judge_begin),
-            (pem::END, pem::judge_end),
-            (pem::PUTTY, pem::judge_putty),
+        let shapes: [(&[&str], SecretRule); 12] = [
+            (connection::URL, SecretRule::One(connection::judge_url)),
+            (connection::AUTHORIZATION, SecretRule::One(connection::judge_header)),
+            (connection::BEARER, SecretRule::One(connection::judge_bearer)),
+            (connection::COOKIE, SecretRule::One(connection::judge_cookie)),
+            (connection::NETRC, SecretRule::One(connection::judge_netrc)),
+            (connection::PGPASS, SecretRule::One(connection::judge_pgpass)),
+            (connection::ESCAPED, SecretRule::One(|_, _, _| None)),
+            (flag::PASSWORD_FLAG, SecretRule::One(flag::judge)),
+            (phrase::WORDS, SecretRule::One(phrase::judge)),
+            (pem::BEGIN, SecretRule::Any(pem::judge_begin)),
+            (pem::END, SecretRule::One(pem::judge_end)),
+            (pem::PUTTY, SecretRule::One(pem::judge_putty)),
         ];
-        for (keywords, judge) in shapes {
-            add(keywords.iter().map(|&word| word.to_owned()).collect(), SecretRule::Shape(judge));
+        for (keywords, rule) in shapes {
+            add(keywords.iter().map(|&word| word.to_owned()).collect(), rule);
         }
-        add(assignment::keywords(), SecretRule::Shape(assignment::judge));
+        add(assignment::keywords(), SecretRule::Any(assignment::judge));
         let begun_by = |keyword: &String| {
             let shorter = (1..=keyword.len()).rev().filter_map(|end| keyword.get(..end));
             shorter.filter_map(|word| by_keyword.get(word)).flatten().copied().collect()
@@ -97,14 +98,13 @@ impl RuleSet {
         floor: usize,
     ) -> Verdict {
         let owners = self.owners.get(*keyword).into_iter().flatten();
-        let verdicts = owners.filter_map(|owner| self.rules.get(*owner)).map(|rule| match rule {
-            SecretRule::Token(form) => form.judge(text, hit, floor),
-            SecretRule::Shape(judge) => judge(text, hit, floor),
-        });
-        verdicts
-            .into_iter()
-            .find(|verdict| *verdict != Verdict::Nothing)
-            .unwrap_or(Verdict::Nothing)
+        let mut verdicts =
+            owners.filter_map(|owner| self.rules.get(*owner)).map(|rule| match rule {
+                SecretRule::Token(form) => form.judge(text, hit, floor),
+                SecretRule::One(judge) => Verdict::from(judge(text, hit, floor)),
+                SecretRule::Any(judge) => judge(text, hit, floor),
+            });
+        verdicts.find(|verdict| *verdict != Verdict::Nothing).unwrap_or(Verdict::Nothing)
     }
 }
 

@@ -1,12 +1,9 @@
 //! Judges whether a value is a secret, or only mentions one: a variable, a type, a placeholder.
 
-use std::sync::LazyLock;
-
-use regex::bytes::Regex;
-
 use super::MARKER;
 use super::name::Strength;
 use super::passphrase::is_passphrase;
+use super::pattern::Pattern;
 use super::words::WORDS;
 
 /// How a value follows its name.
@@ -22,7 +19,6 @@ pub(super) enum Form {
     Flag,
 }
 
-/// A value and its context.
 pub(super) struct Candidate<'t> {
     pub(super) value: &'t [u8],
     /// The byte after the value.
@@ -47,26 +43,17 @@ const TOKEN_BYTES_MIN: usize = 8;
 const GUESS_BYTES_MIN: usize = 24;
 
 /// `${TOKEN}`, `$TOKEN`, `%TOKEN%`, `{token}`, `<token>`, `[REDACTED]`, `***`.
-static REFERENCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?-u)^(?:\$\{|\$\(|\$[A-Za-z_]|%[A-Z(]|\{|<|\[|@|\*{3}|#\{)").ok()
-});
+static REFERENCE: Pattern =
+    Pattern::new(r"(?-u)^(?:\$\{|\$\(|\$[A-Za-z_]|%[A-Z(]|\{|<|\[|@|\*{3}|#\{)");
 
 /// `module.name`, `module::name`, `self.name`: code that fetches a value. Digits only in plain words.
-static PATH_EXPRESSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?-u)^[&*!]?[A-Za-z_$][A-Za-z_]{0,31}[0-9]?(?:(?:\.|::|->|\?\.)[A-Za-z_]{1,40}[0-9]?)+$",
-    )
-    .ok()
-});
+static PATH_EXPRESSION: Pattern = Pattern::new(
+    r"(?-u)^[&*!]?[A-Za-z_$][A-Za-z_]{0,31}[0-9]?(?:(?:\.|::|->|\?\.)[A-Za-z_]{1,40}[0-9]?)+$",
+);
 
 /// `u64`, `uint256`, `bytes32`: a type with a width.
-static SIZED_TYPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i-u)^&?(?:u|i|f|u?int|float|bytes|char|varchar)[0-9]{1,3}$").ok()
-});
-
-fn matches(pattern: &LazyLock<Option<Regex>>, value: &[u8]) -> bool {
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(value))
-}
+static SIZED_TYPE: Pattern =
+    Pattern::new(r"(?i-u)^&?(?:u|i|f|u?int|float|bytes|char|varchar)[0-9]{1,3}$");
 
 /// Judges a value by its form, its context and its name.
 pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
@@ -106,7 +93,7 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
 
 /// Whether a value refers to a secret stored elsewhere, or is already redacted.
 pub(super) fn is_reference(value: &[u8]) -> bool {
-    matches(&REFERENCE, value)
+    REFERENCE.is_match(value)
         || memchr::memmem::find(value, MARKER.as_bytes()).is_some()
         || memchr::memmem::find(value, b"${").is_some()
         || memchr::memmem::find(value, b"{{").is_some()
@@ -165,7 +152,6 @@ fn is_surely_random(value: &[u8]) -> bool {
     value.len() >= GUESS_BYTES_MIN && digits >= 4 && !is_digest && is_one && is_random(value)
 }
 
-/// Number of distinct bytes.
 pub(super) fn distinct_bytes(value: &[u8]) -> u32 {
     let mut seen = [0u64; 4];
     for &byte in value {
@@ -268,8 +254,8 @@ fn is_code(value: &[u8], next: Option<u8>) -> bool {
         .iter()
         .any(|word| value.len() >= word.len() && value[..word.len()].eq_ignore_ascii_case(word));
     (continues && !value.is_empty())
-        || matches(&PATH_EXPRESSION, value)
-        || matches(&SIZED_TYPE, value)
+        || PATH_EXPRESSION.is_match(value)
+        || SIZED_TYPE.is_match(value)
         || (is_name && starts_with_secret_word && is_wordy(value))
         || (is_name && ends_statement && is_wordy(value))
         || value

@@ -35,6 +35,19 @@ impl<'a> Body<'a> {
     }
 }
 
+/// Appends the text of a part on a line of its own.
+pub(super) fn push_text<'a>(all: &mut Cow<'a, str>, part: Option<Cow<'a, str>>) {
+    match part.filter(|part| !part.is_empty()) {
+        None => {}
+        Some(part) if all.is_empty() => *all = part,
+        Some(part) => {
+            let all = all.to_mut();
+            all.push('\n');
+            all.push_str(&part);
+        }
+    }
+}
+
 impl Images {
     /// Counts an image, given as base64 text.
     pub(super) fn push(&mut self, payload: &str, is_original: bool) {

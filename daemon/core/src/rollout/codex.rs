@@ -25,7 +25,7 @@ use super::source::{Assembly, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{Body, Entry, Item, each_object};
 pub(super) use time::time;
 
-pub use item::{breakdown, estimate, parse};
+pub use item::{breakdown, estimate};
 
 pub(super) const SPEC: SourceSpec = SourceSpec {
     title: "Codex",

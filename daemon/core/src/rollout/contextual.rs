@@ -183,9 +183,7 @@ pub fn is_left_by_us(message: &str) -> bool {
 /// Whether a user message carries the summary of an earlier compaction, ours or Codex's.
 pub fn is_summary(text: &str) -> bool {
     let text = text.trim_start();
-    [SUMMARY_OPENING, VIEW_HEADER, CHECKPOINT_OPENING, CODEX_SUMMARY_OPENING]
-        .iter()
-        .any(|opening| text.starts_with(opening))
+    text.starts_with(CODEX_SUMMARY_OPENING) || WHOLE.iter().any(|it| text.starts_with(it))
 }
 
 /// Precedes the request in a message that an editor wrapped in context.

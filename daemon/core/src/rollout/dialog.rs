@@ -42,7 +42,13 @@ pub fn choices(tool: &str, answer: &str) -> Vec<Reply> {
         return Vec::new();
     }
     match serde_json::from_str::<Answers>(answer) {
-        Ok(answers) => answers.answers.into_iter().map(Reply::from).collect(),
+        Ok(answers) => {
+            let reply = |(question, chosen): (_, ReplyWords)| {
+                let answer = chosen.answers.join("; ");
+                Reply { question, answer }
+            };
+            answers.answers.into_iter().map(reply).collect()
+        }
         Err(_) => quoted_pairs(answer),
     }
 }
@@ -65,12 +71,6 @@ struct Answers {
 #[derive(Deserialize)]
 struct ReplyWords {
     answers: Vec<String>,
-}
-
-impl From<(String, ReplyWords)> for Reply {
-    fn from((question, chosen): (String, ReplyWords)) -> Self {
-        Self { question, answer: chosen.answers.join("; ") }
-    }
 }
 
 /// `… "question"="answer" …, "question"="answer". …`

@@ -46,7 +46,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
 const ASSEMBLY: Assembly = Assembly {
     within: Some(assemble::FOLDER),
     marker: Some(".project_root"),
-    lines: |file, place| Some(assemble::lines(file, place)),
+    lines: |file, place| Some(assemble::assemble(file, place)),
 };
 
 /// Prefixes of what Gemini CLI sends to the model in the person's name.

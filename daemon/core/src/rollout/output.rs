@@ -28,7 +28,6 @@ pub struct ToolOutput<'a> {
     pub text: Cow<'a, str>,
 }
 
-/// Counts that a test runner printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, Deserialize)]
 pub struct TestCounts {
     pub passed: u64,

@@ -9,7 +9,6 @@ use crate::{limits, paths, text};
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 
-/// One file of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOp {
     /// As the agent wrote it.
@@ -26,7 +25,6 @@ pub struct FileOp {
     pub counts: LineCounts,
 }
 
-/// Number of lines that a change adds and removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LineCounts {
     pub added: u64,
@@ -43,7 +41,6 @@ const CHANGED_BYTES: usize = 16 * 1_024;
 /// Bytes of headings of a document to keep beyond them: otherwise it would seem to end there.
 const HEADINGS_BYTES: usize = 4 * 1_024;
 
-/// What happens to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// It is new; its content, if the patch has all of it.

@@ -13,7 +13,6 @@ use self::value::Values;
 use super::patch::{FileOp, Op};
 use crate::limits;
 
-/// A file that a program writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramWrite {
     /// The path is as the program names it.
@@ -59,12 +58,6 @@ pub fn writes(words: &[String], input: &str) -> Vec<ProgramWrite> {
         }
     }
     reader.writes
-}
-
-impl Default for Values<'_> {
-    fn default() -> Self {
-        Self::new(&[])
-    }
 }
 
 /// What a program did up to a token.

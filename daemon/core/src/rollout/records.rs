@@ -5,14 +5,12 @@ use serde_json::Value;
 
 use super::repair::repair;
 
-/// Converts a session to lines that only grow at the end while it continues.
-pub type SessionToLines = fn(&SessionRecords) -> Vec<u8>;
-
 /// How a session's records are stored and become lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Records {
     pub storage: RecordStorage,
-    pub lines: SessionToLines,
+    /// Converts a session to lines that only grow at the end while it continues.
+    pub lines: fn(&SessionRecords) -> Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,14 +57,11 @@ pub enum Record {
 }
 
 impl RecordStorage {
-    /// Suffix of a database's name.
-    const DATABASE_SUFFIX: &str = ".db";
-
     /// Whether `folder` may contain a session's record, or is the path of a database that may have its rows.
     pub fn holds_session_in(self, folder: &str) -> bool {
         match self {
             Self::Folders(folders) => folder.rsplit('/').nth(1) == Some(folders.sessions),
-            Self::Database => folder.ends_with(Self::DATABASE_SUFFIX),
+            Self::Database => folder.ends_with(".db"),
         }
     }
 }
@@ -96,14 +91,6 @@ impl Record {
         }
     }
 }
-
-impl PartialEq for Records {
-    fn eq(&self, other: &Self) -> bool {
-        self.storage == other.storage && std::ptr::fn_addr_eq(self.lines, other.lines)
-    }
-}
-
-impl Eq for Records {}
 
 #[cfg(test)]
 mod tests {

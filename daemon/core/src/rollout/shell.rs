@@ -51,7 +51,6 @@ pub struct Command {
     pub input: String,
 }
 
-/// What a command does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {

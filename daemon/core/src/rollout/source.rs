@@ -11,12 +11,6 @@ use super::tool::{Action, Call};
 /// Passes each entry of a line to a visitor; see [`SourceSpec::read`].
 pub type ReadLine = fn(&[u8], bool, &mut dyn FnMut(Entry<'_>));
 
-/// Converts a line to items; see [`SourceSpec::responses`].
-pub type ToResponses = fn(&[u8]) -> Vec<Value>;
-
-/// Interprets a call of an agent's own tools; see [`SourceSpec::interpret`].
-pub type Interpret = fn(&Call<'_>) -> Option<Action>;
-
 /// Composes a transcript; see [`SourceSpec::continuation`].
 pub type Continue = fn(&Continuation<'_>) -> NewTranscript;
 
@@ -35,9 +29,9 @@ pub struct SourceSpec {
     /// Whether a line that is too long to be read is an item of the history, judged by its first bytes.
     pub is_item: fn(&str) -> bool,
     /// Converts a line to items of the Responses API; `None` if lines already contain such items.
-    pub responses: Option<ToResponses>,
+    pub responses: Option<fn(&[u8]) -> Vec<Value>>,
     /// Interprets a call of the agent's own tools; returns `None` for calls it does not know.
-    pub interpret: Option<Interpret>,
+    pub interpret: Option<fn(&Call<'_>) -> Option<Action>>,
     /// The command that resumes a thread, before its id; empty if there is none.
     pub resume: &'static [&'static str],
     /// Tells a person how to undo a compaction in the agent's open session, with `{compaction_id}` for its id; empty
@@ -75,7 +69,7 @@ pub struct FilePattern {
 }
 
 /// How a transcript is stored on disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Layout {
     /// Lines in a file that only grows at its end; compressed with zstd if its name ends in `.zst`.
     Lines,
@@ -104,14 +98,6 @@ pub struct TranscriptPlace<'a> {
     pub marker: Option<&'a str>,
 }
 
-impl PartialEq for Assembly {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::fn_addr_eq(self.lines, other.lines)
-    }
-}
-
-impl Eq for Assembly {}
-
 impl SourceSpec {
     /// The layout of a file; `None` if it is not a transcript.
     pub fn layout(&self, path: &str) -> Option<Layout> {
@@ -138,8 +124,7 @@ impl SourceSpec {
     /// Whether positions in the transcript are positions in the file, as they are unless it is compressed or
     /// converted to lines.
     pub fn has_places_of_file(&self, path: &str) -> bool {
-        let layout = self.layout(path).unwrap_or(Layout::Lines);
-        layout == Layout::Lines && !path.ends_with(".zst")
+        matches!(self.layout(path), None | Some(Layout::Lines)) && !path.ends_with(".zst")
     }
 }
 
@@ -171,10 +156,11 @@ mod tests {
         assert!(matches!(document, Some(Layout::Assembled(_))), "{document:?}");
         for source in [Source::Codex, Source::Claude, Source::Longhaul] {
             for name in ["a.jsonl", "b.jsonl.zst"] {
-                assert_eq!(source.spec().layout(name), Some(Layout::Lines), "{source:?} {name}");
+                let layout = source.spec().layout(name);
+                assert!(matches!(layout, Some(Layout::Lines)), "{source:?} {name}");
             }
             for name in ["d.json", ".e.jsonl", "rollout-f.json.zst", "g.zst", ""] {
-                assert_eq!(source.spec().layout(name), None, "{source:?} {name}");
+                assert!(source.spec().layout(name).is_none(), "{source:?} {name}");
             }
         }
     }

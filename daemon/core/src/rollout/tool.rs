@@ -36,6 +36,14 @@ pub enum TodoStatus {
     Done,
 }
 
+/// A todo as Claude Code and OpenCode write it.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct WireTodo {
+    pub(super) content: String,
+    pub(super) status: String,
+}
+
 impl TodoItem {
     /// `None` for one that was cancelled.
     pub(super) fn of(text: String, status: &str) -> Option<Self> {
@@ -68,7 +76,6 @@ pub enum Action {
     },
     ChangePlanItem {
         id: String,
-        /// The new status.
         status: Option<TodoStatus>,
         /// The item was cancelled.
         is_dropped: bool,
@@ -81,7 +88,6 @@ pub enum Action {
         /// Where, if it says.
         path: Option<String>,
     },
-    /// Shows a file.
     View {
         path: String,
     },

@@ -51,14 +51,13 @@ impl<'a> CallResult<'a> {
         (raw, answer): (&str, ToolOutput<'a>),
         outcome: CommandOutcome,
     ) -> Self {
-        let tokens = Some(tokens::of_text(raw));
         Self {
             has_changed: call.has_changed(outcome),
             call,
             outcome,
             seq: at.seq,
             session: None,
-            tokens,
+            tokens: Some(tokens::of_text(raw)),
             text: answer.text,
             printed: OnceCell::new(),
             tests: OnceCell::new(),
@@ -69,17 +68,8 @@ impl<'a> CallResult<'a> {
         // A negative status is the harness's own: it stopped a command that was still running.
         let exit_code = exit_code.filter(|code| *code >= 0);
         let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
-        Self {
-            has_changed: call.has_changed(outcome),
-            call: Cow::Owned(call),
-            outcome,
-            seq: at.seq,
-            session: None,
-            tokens: None,
-            text: Cow::Borrowed(""),
-            printed: OnceCell::new(),
-            tests: OnceCell::new(),
-        }
+        let answer = ("", ToolOutput::default());
+        Self { tokens: None, ..Self::of(at, Cow::Owned(call), answer, outcome) }
     }
 
     /// The output, redacted, without terminal escapes, at most about `PRINTED_BYTES`.

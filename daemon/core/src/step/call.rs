@@ -49,7 +49,6 @@ pub enum Work {
         reads: Option<String>,
         /// It prints what it fetched, which others may have written.
         fetches: bool,
-        /// What it changes.
         changes: Vec<Change>,
         /// Only its last command changes files: if the script fails, that did.
         is_last_to_change: bool,
@@ -113,7 +112,6 @@ pub struct NewCall {
 pub enum Action {
     Script(Script),
     Patch(Vec<Change>),
-    /// Shows a file.
     View {
         /// As the agent wrote it.
         path: String,
@@ -130,7 +128,6 @@ pub enum Action {
     AddPlanItem,
     ChangePlanItem {
         id: String,
-        /// The new status.
         status: Option<TodoStatus>,
         /// The item was cancelled.
         is_dropped: bool,
@@ -231,7 +228,7 @@ impl NewCall {
     fn read(&mut self, call: &tool::Call<'_>) {
         self.action = match tool::interpret(call) {
             tool::Action::Shell { script, workdir } => return self.run(&script, workdir),
-            tool::Action::Patch(ops) => return self.patch(ops),
+            tool::Action::Patch(ops) => return self.patch(&ops),
             tool::Action::View { path } => {
                 let path = redacted_path(&path);
                 self.call.what = cut_name(format!("view {path}"));
@@ -292,8 +289,8 @@ impl NewCall {
         self.action = Action::Script(script);
     }
 
-    fn patch(&mut self, ops: Vec<FileOp>) {
-        let changes: Vec<Change> = ops.into_iter().map(Change::of).collect();
+    fn patch(&mut self, ops: &[FileOp]) {
+        let changes: Vec<Change> = ops.iter().map(Change::reported).collect();
         self.call.what = match changes.first() {
             Some(first) => cut_name(format!("edit {}", first.path)),
             None => "edit".to_owned(),
@@ -317,7 +314,6 @@ impl Call {
         }
     }
 
-    /// The files that it changes.
     pub fn changes(&self) -> &[Change] {
         match &self.work {
             Work::Patch(changes) | Work::Script { changes, .. } => changes,
@@ -391,15 +387,11 @@ impl Change {
         }
     }
 
-    /// A change reported by the harness.
+    /// A change as a call or the harness reports it.
     pub fn reported(op: &FileOp) -> Self {
-        Self::of(op.clone())
-    }
-
-    fn of(op: FileOp) -> Self {
-        let (kind, hash) = match op.op {
+        let (kind, hash) = match &op.op {
             Op::Created { content } => {
-                let hash = content.map(|content| ContentHash::of(content.as_bytes()));
+                let hash = content.as_ref().map(|content| ContentHash::of(content.as_bytes()));
                 (ChangeKind::Created, hash)
             }
             Op::Edited => (ChangeKind::Edited, None),

@@ -17,6 +17,8 @@ pub struct Origin(Speaker);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
 enum Speaker {
     // The aliases are names of earlier versions.
     #[serde(alias = "user")]
@@ -52,12 +54,7 @@ impl Origin {
 
     /// The name on the wire, in the store and in the files.
     pub fn name(self) -> &'static str {
-        match self.0 {
-            Speaker::Person => "person",
-            Speaker::Agent => "agent",
-            Speaker::Tool => "tool",
-            Speaker::Client => "client",
-        }
+        self.0.into_str()
     }
 
     /// Loads a stored origin by its name.

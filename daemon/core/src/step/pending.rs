@@ -96,21 +96,20 @@ impl Pending {
             outcome => outcome,
         };
         let has_changed_before = waiting.has_changed;
-        if outcome == CommandOutcome::Running {
+        let (call, session) = if outcome == CommandOutcome::Running {
             waiting.awaits = None;
             waiting.has_changed = true;
             waiting.session =
                 answer.session.map(short_id).map(str::to_owned).or(waiting.session.take());
             let session = waiting.session.clone();
-            let call = self.waiting.get(index).map(|waiting| Cow::Borrowed(&waiting.call))?;
-            let mut result = CallResult::of(at, call, (raw, answer), outcome);
-            result.session = session;
-            result.has_changed &= !has_changed_before;
-            return Some(result);
-        }
-        let call = self.waiting.remove(index)?.call;
-        self.settle(&call.id);
-        let mut result = CallResult::of(at, Cow::Owned(call), (raw, answer), outcome);
+            (Cow::Borrowed(&self.waiting.get(index)?.call), session)
+        } else {
+            let call = self.waiting.remove(index)?.call;
+            self.settle(&call.id);
+            (Cow::Owned(call), None)
+        };
+        let mut result = CallResult::of(at, call, (raw, answer), outcome);
+        result.session = session;
         result.has_changed &= !has_changed_before;
         Some(result)
     }

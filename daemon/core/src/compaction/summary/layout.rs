@@ -27,7 +27,7 @@ pub struct Layout<'a> {
 }
 
 /// A replacement and what happened to the requests in it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SummaryReplacement {
     pub items: Vec<Value>,
     /// Indexes in the history of requests kept whole.
@@ -42,12 +42,7 @@ pub fn replacement(layout: Layout<'_>) -> SummaryReplacement {
     let answered: Vec<&ClassifiedItem<'_>> =
         split.body.iter().filter(|classified| classified.class == Class::Request).collect();
     let unanswered: Vec<&ClassifiedItem<'_>> = split.unanswered.iter().collect();
-    let mut out = SummaryReplacement {
-        items: Vec::new(),
-        kept: Vec::new(),
-        shortened: Vec::new(),
-        redacted: 0,
-    };
+    let mut out = SummaryReplacement::default();
     // Unanswered requests must stay whole, so they get their room first.
     let (late, room) = keep_newest(&unanswered, user_tokens, &mut out);
     let (early, _) = keep_newest(&answered, room, &mut out);

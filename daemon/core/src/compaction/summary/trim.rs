@@ -9,7 +9,7 @@ use crate::{text, tokens};
 /// The part of a history that fits a number of tokens: the newest items, each call with its output, and every
 /// earlier summary. A single item gets at most a quarter of the room; otherwise one huge output, often the
 /// newest item, would leave none for the rest.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct FittedInput<'a> {
     pub body: Vec<ClassifiedItem<'a>>,
     /// Maximum tokens of one item's text.
@@ -24,17 +24,9 @@ pub struct FittedInput<'a> {
 impl<'a> FittedInput<'a> {
     /// Fits `body` into `most` tokens; keeps the newest item even if it alone takes more.
     pub fn of(body: &[ClassifiedItem<'a>], most: u64) -> Self {
-        let mut fitted = Self {
-            body: Vec::with_capacity(body.len()),
-            each: u64::MAX,
-            left_out: Vec::new(),
-            left_out_tokens: 0,
-            cut: Vec::new(),
-        };
         let whole: u64 = body.iter().map(|classified| classified.tokens).sum();
-        if whole > most {
-            fitted.each = most / 4;
-        }
+        let each = if whole > most { most / 4 } else { u64::MAX };
+        let mut fitted = Self { each, ..Self::default() };
         let over =
             body.iter().map(|classified| fitted.cost(classified)).sum::<u64>().saturating_sub(most);
         let gone = fitted.oldest(body, over);

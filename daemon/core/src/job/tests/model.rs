@@ -177,7 +177,7 @@ impl World {
 
     fn claim(&mut self, worker: usize, subject: usize) {
         let running = self.jobs.values().filter(|job| job.state == State::Running).count();
-        let load = Load { of_kind: u32::try_from(running).unwrap() };
+        let load = u32::try_from(running).unwrap();
         let Some(job) = self.jobs.get(&subject).filter(|_| !self.held.contains_key(&worker)) else {
             return;
         };
@@ -278,7 +278,7 @@ impl World {
     }
 
     fn no_wait_is_longer_than_its_rule(&self, job: &Job) {
-        if let Why::Waiting { wait_ms, .. } = why(job, Load::default(), &RULES, &self.now) {
+        if let Why::Waiting { wait_ms, .. } = why(job, 0, &RULES, &self.now) {
             assert!(wait_ms <= RULES.wait_ms_max(), "waits_are_bounded: {wait_ms}");
         }
         if let Some(lease) = &job.lease {

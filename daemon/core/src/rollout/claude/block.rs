@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::body::push_text;
 use super::super::tool::Call;
 use super::super::{Images, Item, Role};
 use super::Text;
@@ -76,7 +77,7 @@ pub(super) struct Block<'a> {
     name: Option<Text<'a>>,
     input: Option<&'a RawValue>,
     tool_use_id: Option<Text<'a>>,
-    content: Option<&'a RawValue>,
+    pub(super) content: Option<&'a RawValue>,
     is_error: Option<bool>,
     source: Option<Source<'a>>,
 }
@@ -92,10 +93,6 @@ struct Source<'a> {
 impl<'a> Block<'a> {
     pub(super) fn answers(&self, call_id: &str) -> bool {
         self.tool_use_id.as_ref().is_some_and(|id| id.0 == call_id)
-    }
-
-    pub(super) fn content(&self) -> Option<&'a RawValue> {
-        self.content
     }
 
     /// The image as a data URL; `None` for other blocks and for images that are not inline.
@@ -157,15 +154,7 @@ fn push<'a>(text: &mut Cow<'a, str>, images: &mut Images, block: Block<'a>) {
     {
         images.push(&data.0, false);
     }
-    match block.text.map(|text| text.0).filter(|text| !text.is_empty()) {
-        None => {}
-        Some(more) if text.is_empty() => *text = more,
-        Some(more) => {
-            let all = text.to_mut();
-            all.push('\n');
-            all.push_str(&more);
-        }
-    }
+    push_text(text, block.text.map(|text| text.0));
 }
 
 fn answer(block: Block<'_>) -> ToolResult<'_> {

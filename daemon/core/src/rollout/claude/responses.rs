@@ -37,5 +37,5 @@ fn images_of(content: Option<&RawValue>) -> Vec<String> {
 }
 
 fn answer<'a>(content: Option<&'a RawValue>, call_id: &str) -> Option<&'a RawValue> {
-    blocks(content).into_iter().find(|block| block.answers(call_id))?.content()
+    blocks(content).into_iter().find(|block| block.answers(call_id))?.content
 }

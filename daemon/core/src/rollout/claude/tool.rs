@@ -1,12 +1,12 @@
 //! The tools of Claude Code, by name; shell commands are handled by `rollout::tool`.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::patch::{FileOp, Op};
-use super::super::tool::{Action, Call, TodoItem, TodoStatus, VALUES_BYTES, slashed, values};
+use super::super::tool::{
+    Action, Call, TodoItem, TodoStatus, VALUES_BYTES, WireTodo, slashed, values,
+};
 use crate::text;
 
 #[derive(Deserialize, Default)]
@@ -20,7 +20,7 @@ struct ClaudeArguments {
     new_string: Option<String>,
     new_source: Option<String>,
     edits: Vec<Edit>,
-    todos: Vec<Todo>,
+    todos: Vec<WireTodo>,
     subject: Option<String>,
     #[serde(rename = "taskId")]
     task_id: Option<Value>,
@@ -35,14 +35,6 @@ struct Edit {
     new_string: String,
 }
 
-#[derive(Deserialize)]
-struct Todo {
-    #[serde(default)]
-    content: String,
-    #[serde(default)]
-    status: String,
-}
-
 /// Interprets a call; `None` for tools that any agent may have, and for arguments of another shape.
 pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
     if call.namespace.is_some() {
@@ -51,19 +43,20 @@ pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
     let name = call.name.as_ref();
     let read = || serde_json::from_str::<ClaudeArguments>(&call.arguments).ok();
     match name {
-        "Read" | "NotebookRead" => Some(Action::View { path: slash(read()?.file_path?) }),
+        "Read" | "NotebookRead" => Some(Action::View { path: slash(&read()?.file_path?) }),
         "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => change(read()?),
         "Grep" | "Glob" | "LS" => Some(Action::Look {
             tool: name.to_owned(),
             values: values(&call.arguments),
-            path: read()?.path.map(slash),
+            path: read()?.path.as_deref().map(slash),
         }),
         "ToolSearch" | "TaskOutput" | "BashOutput" | "AgentOutputTool" | "TaskGet" | "TaskList" => {
             let values = values(&call.arguments);
             Some(Action::Look { tool: name.to_owned(), values, path: None })
         }
         "TodoWrite" => {
-            let step = |it: Todo| TodoItem { status: TodoStatus::of(&it.status), text: it.content };
+            let step =
+                |it: WireTodo| TodoItem { status: TodoStatus::of(&it.status), text: it.content };
             Some(Action::Plan(read()?.todos.into_iter().map(step).collect()))
         }
         "TaskCreate" => Some(Action::AddPlanItem { text: read()?.subject? }),
@@ -77,7 +70,7 @@ pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
 }
 
 fn change(arguments: ClaudeArguments) -> Option<Action> {
-    let path = slash(arguments.file_path?);
+    let path = slash(&arguments.file_path?);
     if let Some(content) = arguments.content {
         return Some(Action::Patch(vec![FileOp::write(path, content)]));
     }
@@ -109,11 +102,8 @@ fn agent(arguments: &Value) -> String {
     text::prefix(&joined, VALUES_BYTES).to_owned()
 }
 
-fn slash(path: String) -> String {
-    match slashed(&path) {
-        Cow::Borrowed(_) => path,
-        Cow::Owned(path) => path,
-    }
+fn slash(path: &str) -> String {
+    slashed(path).into_owned()
 }
 
 #[cfg(test)]

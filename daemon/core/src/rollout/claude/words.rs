@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use super::super::contextual;
 use crate::thread::TurnFailure;
 
-/// A text in the user's role, by its author.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserText<'a> {
     /// The person's text, without what the harness put around it.

@@ -4,8 +4,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::repair::{intact, repair};
 use super::super::source::TranscriptPlace;
+use super::super::text_of;
 
 #[derive(Deserialize, Default)]
 #[serde(bound(deserialize = "'de: 'a"))]
@@ -18,15 +18,8 @@ struct Document<'a> {
 /// The lines of a document; none if it is JSON of another kind. Returns `None` if the document is not complete.
 pub(super) fn lines(file: &[u8], _: TranscriptPlace<'_>) -> Option<Vec<u8>> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
-    let repaired;
-    let text = match intact(file) {
-        Some(text) => text,
-        None => {
-            repaired = repair(file).unwrap_or_default();
-            &repaired
-        }
-    };
-    let document = match serde_json::from_str::<Document<'_>>(text) {
+    let text = text_of(file);
+    let document = match serde_json::from_str::<Document<'_>>(&text) {
         Ok(document) => document,
         Err(error) if error.is_eof() => return None,
         Err(_) => Document::default(),

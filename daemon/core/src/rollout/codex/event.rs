@@ -13,7 +13,6 @@ use super::scan;
 use crate::thread::TurnFailure;
 
 object! {
-    /// An event of any kind.
     struct Event {
         kind = "type",
         call_id = "call_id",

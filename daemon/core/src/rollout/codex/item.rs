@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::super::body::push_text;
 use super::super::tool::Call;
 use super::super::{Body, Compacted, Images, Item, Replacement, Role, weigh};
 use super::Text;
@@ -17,7 +18,6 @@ use crate::tokens::{self, image};
 const ID_KEY: &str = r#""id":,"#;
 
 object! {
-    /// An item of any kind.
     struct Wire {
         kind = "type",
         role = "role",
@@ -153,14 +153,6 @@ pub fn breakdown(item: &str) -> Breakdown {
     }
 }
 
-/// Parses one item given as JSON; `None` if its kind is unknown.
-pub fn parse(item: &str) -> Option<Item<'_>> {
-    match read(item) {
-        Some(Body::Item(item, _)) => Some(item),
-        _ => None,
-    }
-}
-
 /// Estimates an item whose JSON has `bytes` bytes (rules of [`crate::tokens`]).
 fn estimate_parsed(item: &Item<'_>, bytes: u64) -> u64 {
     let images = match item {
@@ -205,15 +197,7 @@ impl<'a> Content<'a> {
                 part.detail.and_then(|detail| detail.0).is_some_and(|detail| detail == "original");
             self.images.push(payload, is_original);
         }
-        match part.text.map(|text| text.0).filter(|text| !text.is_empty()) {
-            None => {}
-            Some(text) if self.text.is_empty() => self.text = text,
-            Some(text) => {
-                let all = self.text.to_mut();
-                all.push('\n');
-                all.push_str(&text);
-            }
-        }
+        push_text(&mut self.text, part.text.map(|text| text.0));
     }
 }
 

@@ -15,23 +15,7 @@ use super::{Parts, SNAPSHOT};
 
 pub(super) const FOLDER: &str = "chats";
 
-/// What the session's path tells of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Location {
-    pub cwd: Option<String>,
-    /// The session that called this one, a sub-agent.
-    pub parent: Option<String>,
-}
-
-/// Converts a session file to lines. The file of a sub-agent is in a folder named after its caller.
-pub fn lines(file: &[u8], beside: TranscriptPlace<'_>) -> Vec<u8> {
-    let folder = beside.path.rsplit('/').nth(1).filter(|folder| *folder != FOLDER);
-    let cwd = beside.marker.map(|root| root.trim().to_owned()).filter(|root| !root.is_empty());
-    assemble(file, &Location { cwd, parent: folder.map(str::to_owned) })
-}
-
-/// Same as [`lines`], with the location already known.
-pub fn assemble(file: &[u8], place: &Location) -> Vec<u8> {
+pub fn assemble(file: &[u8], place: TranscriptPlace<'_>) -> Vec<u8> {
     let mut journal = Journal::default();
     match serde_json::from_slice::<Value>(file) {
         Ok(mut document) if document.get("messages").is_some() => {
@@ -74,7 +58,7 @@ struct Journal {
 
 impl Journal {
     /// Keeps a line that is not one record as it is, after the records it begins with.
-    fn line(&mut self, line: &[u8], place: &Location) {
+    fn line(&mut self, line: &[u8], place: TranscriptPlace<'_>) {
         let mut records = serde_json::Deserializer::from_slice(line).into_iter();
         let (mut read, mut end) = (0, 0);
         while read < OBJECTS_MAX
@@ -89,7 +73,7 @@ impl Journal {
         }
     }
 
-    fn record(&mut self, mut record: Value, place: &Location) {
+    fn record(&mut self, mut record: Value, place: TranscriptPlace<'_>) {
         if let Some(id) = record["$rewindTo"].as_str() {
             self.settle();
             let from = self.current().find(|(_, known)| *known == id).map_or(0, |(at, _)| at);
@@ -276,14 +260,17 @@ impl Lines {
     }
 }
 
-fn header(record: &Value, place: &Location) -> Value {
+/// The folder of the project, and of a sub-agent the session that called it, are named beside the file.
+fn header(record: &Value, place: TranscriptPlace<'_>) -> Value {
     let mut header = json!({ "sessionId": record["sessionId"], "startTime": record["startTime"] });
     for key in ["kind", "directories"] {
         if !record[key].is_null() {
             header[key] = record[key].clone();
         }
     }
-    for (key, value) in [("cwd", &place.cwd), ("parentSessionId", &place.parent)] {
+    let cwd = place.marker.map(str::trim).filter(|root| !root.is_empty());
+    let caller = place.path.rsplit('/').nth(1).filter(|folder| *folder != FOLDER);
+    for (key, value) in [("cwd", cwd), ("parentSessionId", caller)] {
         if let Some(value) = value {
             header[key] = json!(value);
         }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::assemble::{Location, assemble};
+use super::assemble::assemble;
 use super::*;
 use crate::rollout::outline::outline;
 use crate::rollout::patch::FileOp;
@@ -16,8 +16,8 @@ fn text_of(lines: &[Value]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
 }
 
-fn place() -> Location {
-    Location { cwd: Some("/w".into()), parent: None }
+fn place() -> TranscriptPlace<'static> {
+    TranscriptPlace { path: "", marker: Some("/w") }
 }
 
 fn header_line() -> Value {
@@ -59,7 +59,7 @@ fn a_document_is_read_message_by_message() {
         {"id": "m6", "type": "user", "content": "/compress"},
     ]);
     document["summary"] = json!("Fixing it");
-    let lines = assemble(serde_json::to_string_pretty(&document).unwrap().as_bytes(), &place());
+    let lines = assemble(serde_json::to_string_pretty(&document).unwrap().as_bytes(), place());
     assert_eq!(
         entries(&lines),
         [
@@ -113,7 +113,7 @@ fn in_a_journal_the_last_state_of_a_message_counts() {
     let mut file = text_of(&lines);
     file.extend_from_slice(b"{\"id\":\"torn");
     assert_eq!(
-        entries(&assemble(&file, &place()))[1..],
+        entries(&assemble(&file, place()))[1..],
         [
             "Developer <session_context>here 0",
             "User fix it 0",
@@ -144,7 +144,7 @@ fn rewound_messages_stay_before_the_line_of_the_rewind() {
         json!({"$set": {"messages": [user_line("m1", "one"), model_line("m2", "first")]}}),
         json!({"$rewindTo": "unknown"}),
     ];
-    let read_entries: Vec<_> = entries(&assemble(&text_of(&lines), &place()))
+    let read_entries: Vec<_> = entries(&assemble(&text_of(&lines), place()))
         .into_iter()
         .filter(|line| line.starts_with("User") || line.starts_with("Rolled"))
         .collect();
@@ -175,7 +175,7 @@ fn a_compression_is_reported_once() {
         user_line("m3", "two"),
         json!({"$set": {"messages": [snapshot, courtesy, kept, user_line("m3", "two")]}}),
     ];
-    let read_entries = entries(&assemble(&text_of(&lines), &place()));
+    let read_entries = entries(&assemble(&text_of(&lines), place()));
     assert_eq!(
         read_entries.iter().filter(|line| line.starts_with("compacted")).count(),
         1,
@@ -249,7 +249,7 @@ fn the_path_supplies_what_a_session_lacks() {
     }
     let agent = text_of(&[json!({"sessionId": "a7", "kind": "subagent"})]);
     let path = format!("{folder}/chats/s1/a7.jsonl");
-    let lines = assemble::lines(&agent, TranscriptPlace { path: &path, marker: Some("/w\n") });
+    let lines = assemble(&agent, TranscriptPlace { path: &path, marker: Some("/w\n") });
     read(&lines, true, &mut |entry| {
         let Body::Meta(meta) = entry.body else { panic!("{entry:?}") };
         assert_eq!(meta.parent_thread_id.as_deref(), Some("s1"));
@@ -279,7 +279,7 @@ fn unknown_lines_are_counted() {
 fn several_records_on_a_line_are_parsed_and_reported() {
     let (first, second) =
         (user_line("m1", "one").to_string(), model_line("m2", "first").to_string());
-    let once = entries(&assemble(format!("{first}\n{second}\n").as_bytes(), &place()));
+    let once = entries(&assemble(format!("{first}\n{second}\n").as_bytes(), place()));
     for (line, read) in [
         (format!("{first}{second}"), &once[..]),
         (format!("{first} {second}\r"), &once[..]),
@@ -288,7 +288,7 @@ fn several_records_on_a_line_are_parsed_and_reported() {
         (format!("{}{second}", &first[..9]), &[]),
         (format!("[1]{second}"), &[]),
     ] {
-        let read_entries = entries(&assemble(format!("{line}\n").as_bytes(), &place()));
+        let read_entries = entries(&assemble(format!("{line}\n").as_bytes(), place()));
         assert_eq!(read_entries, [read, &["Malformed".to_owned()]].concat(), "{line}");
     }
 }
@@ -300,7 +300,7 @@ proptest! {
             "\"type\":\"gemini\"", "\"type\":\"user\"", "\"toolCalls\":", "\"$rewindTo\":\"a\"", "null", "\n", "\"sessionId\":\"s\""]), 0..40)) {
         for file in [bytes, pieces.concat().into_bytes()] {
             let _ = entries(&file);
-            let _ = entries(&assemble(&file, &place()));
+            let _ = entries(&assemble(&file, place()));
         }
     }
 
@@ -308,8 +308,8 @@ proptest! {
     #[test]
     fn a_truncated_journal_is_parsed_to_its_last_line(cut in 0_usize..600) {
         let whole = text_of(&[header_line(), user_line("m1", "one"), model_line("m2", "first"), user_line("m3", "two")]);
-        let all = assemble(&whole, &place());
-        let part = assemble(&whole[..cut.min(whole.len())], &place());
+        let all = assemble(&whole, place());
+        let part = assemble(&whole[..cut.min(whole.len())], place());
         prop_assert!(all.starts_with(&part));
     }
 }
@@ -371,7 +371,7 @@ fn restating_a_history_takes_back_the_prompts_that_it_lacks() {
             model_line("n2", "fourth")]}}),
         user_line("m5", "five"),
     ];
-    let all = entries(&assemble(&text_of(&lines), &place()));
+    let all = entries(&assemble(&text_of(&lines), place()));
     let shown: Vec<_> = all.iter().filter(|it| ["Us", "As", "Ro"].contains(&&it[..2])).collect();
     let expected = [
         "User one 0",
@@ -396,13 +396,13 @@ fn a_rewind_after_a_compression_takes_back_only_what_followed_it() {
         user_line("m3", "two"),
         json!({"$rewindTo": "unknown"}),
     ];
-    let all = entries(&assemble(&text_of(&lines), &place()));
+    let all = entries(&assemble(&text_of(&lines), place()));
     assert_eq!(all.last().map(String::as_str), Some("RolledBack { turns: 1 }"), "{all:?}");
 }
 
 #[test]
 fn a_message_is_held_back_only_while_it_is_last_and_empty() {
-    let shown = |lines: &[Value]| entries(&assemble(&text_of(lines), &place()));
+    let shown = |lines: &[Value]| entries(&assemble(&text_of(lines), place()));
     let prompt = user_line("m1", "one");
     let empty = model_line("m2", "");
     assert_eq!(shown(&[prompt.clone(), empty.clone()]), ["User one 0"]);
@@ -411,9 +411,9 @@ fn a_message_is_held_back_only_while_it_is_last_and_empty() {
     let mut calling = empty;
     calling["toolCalls"] = json!([{"id": "c1", "name": "glob", "args": {}, "status": "executing"}]);
     assert!(shown(&[prompt, calling]).contains(&"call glob c1".to_owned()));
-    assert_eq!(assemble(header_line().to_string().as_bytes(), &place()), b"", "no newline yet");
+    assert_eq!(assemble(header_line().to_string().as_bytes(), place()), b"", "no newline yet");
     let whole = format!("{}\n", header_line());
-    assert!(!assemble(whole.as_bytes(), &place()).is_empty());
+    assert!(!assemble(whole.as_bytes(), place()).is_empty());
 }
 
 #[test]
@@ -423,6 +423,6 @@ fn words_next_to_an_answer_that_has_a_line_are_shown() {
     let answer = json!({"functionResponse":
         {"id": "c1", "name": "run_shell_command", "response": {"output": "Output: ok"}}});
     let said = json!({"id": "m2", "type": "user", "content": [{"text": "also this"}, answer]});
-    let all = entries(&assemble(&text_of(&[called, said]), &place()));
+    let all = entries(&assemble(&text_of(&[called, said]), place()));
     assert!(all.contains(&"User also this 0".to_owned()), "{all:?}");
 }

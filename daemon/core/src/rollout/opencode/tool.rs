@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::patch::{self, FileOp, Op};
-use super::super::tool::{Action, Call, TodoItem, values};
+use super::super::tool::{Action, Call, TodoItem, WireTodo, values};
 use super::{Object, text};
 
 #[derive(Deserialize, Default)]
@@ -18,7 +18,7 @@ struct OpenCodeArguments {
     new_string: String,
     edits: Vec<Edit>,
     patch_text: Option<String>,
-    todos: Option<Vec<Todo>>,
+    todos: Option<Vec<WireTodo>>,
     #[serde(rename = "subagent_type")]
     subagent_type: String,
     description: String,
@@ -30,13 +30,6 @@ struct OpenCodeArguments {
 struct Edit {
     old_string: String,
     new_string: String,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Todo {
-    content: String,
-    status: String,
 }
 
 pub(super) fn call(part: &Object) -> Call<'_> {

@@ -25,6 +25,7 @@ const AT_ENDS: [&str; 10] = [
 const DEPTH_MAX: usize = 16;
 
 /// The tokens of a program, with the names that are bound to strings so far.
+#[derive(Default)]
 pub(super) struct Values<'t> {
     tokens: &'t [ProgramToken],
     names: HashMap<&'t str, String>,

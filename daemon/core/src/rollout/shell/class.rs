@@ -111,7 +111,6 @@ impl Class {
         parts.iter().map(class).collect()
     }
 
-    /// Classifies one command.
     fn of_one(main: &str) -> Self {
         // The shell's own `test -f x` tests no program.
         if main.trim_start().starts_with("test ") || main.trim_start().starts_with("[ ") {

@@ -6,22 +6,16 @@ use crate::text;
 
 /// The simple commands of a script, in order, those of substitutions and groups included.
 pub fn commands(script: &str) -> Vec<Command> {
-    let mut parser = Parser {
-        scanner: Scanner::new(text::prefix(script, SCRIPT_BYTES)),
-        word: None,
-        target: Target::Words,
-        command: Command::default(),
-        is_piped: false,
-        depth: 0,
-        done: Vec::new(),
-    };
+    let scanner = Scanner::new(text::prefix(script, SCRIPT_BYTES));
+    let mut parser = Parser { scanner, ..Parser::default() };
     parser.run();
     parser.done
 }
 
 /// The list that the next word is added to.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Target {
+    #[default]
     Words,
     Written,
     Read,
@@ -31,6 +25,7 @@ enum Target {
     Nothing,
 }
 
+#[derive(Default)]
 struct Parser<'a> {
     scanner: Scanner<'a>,
     word: Option<String>,

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::scan::{Joint, Scanner, ShellToken};
 use super::wrappers::is_assignment;
 
-/// A command of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandPart<'a> {
     /// As in the line, without comments and without the bodies of heredocs.

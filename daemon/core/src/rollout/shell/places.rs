@@ -3,7 +3,6 @@
 use super::{Command, Use, is_path, is_plain_word, uses};
 use crate::rollout::program::{self, ProgramWrite};
 
-/// A file that a script uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileUse {
     pub command: usize,
@@ -54,7 +53,6 @@ pub fn folder_of_last(program: &str, commands: &[Command]) -> Option<String> {
     found.filter(|folder| !folder.is_empty())
 }
 
-/// The folder after a command.
 fn folder_after(command: &Command, place: Option<String>) -> Option<String> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     match words.as_slice() {

@@ -24,7 +24,6 @@ pub(super) enum ShellToken {
     /// From `#` to the end of the line.
     Comment,
     Joint(Joint),
-    /// The body of a heredoc.
     Heredoc,
     /// The line that ends a heredoc.
     Delimiter,
@@ -43,7 +42,6 @@ pub enum Joint {
     Semicolon,
     /// `&`: the next one does not wait for it.
     Background,
-    /// A newline.
     Line,
 }
 
@@ -90,7 +88,7 @@ struct PendingHeredoc<'a> {
     is_on_last_line: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Scanner<'a> {
     rest: &'a str,
     frames: Vec<Frame>,
@@ -108,16 +106,7 @@ pub(super) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(script: &'a str) -> Self {
-        Self {
-            rest: script,
-            frames: Vec::new(),
-            quotes: 0,
-            substitutions: 0,
-            is_in_word: false,
-            heredocs: VecDeque::new(),
-            is_body_next: false,
-            delimiter_bytes: 0,
-        }
+        Self { rest: script, ..Self::default() }
     }
 
     /// Reads the body of a heredoc.

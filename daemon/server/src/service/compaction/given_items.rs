@@ -15,7 +15,6 @@ use std::sync::Arc;
 use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::compaction::classify::{Class, class_of_item};
-use longhaul_core::compaction::growth::EarlierCompaction;
 use longhaul_core::compaction::{assemble, succession};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::redact::redact_value;
@@ -155,7 +154,7 @@ impl StoredItems {
         let grown = Some(assemble::estimate(new));
         let (mut earlier, mut origin) = (Vec::new(), self.origin.clone());
         while let Some(base) = origin.base.take().filter(|_| earlier.len() < DEPTH_MAX) {
-            earlier.push(EarlierCompaction { seq: origin.first_seq.saturating_sub(1) });
+            earlier.push(origin.first_seq.saturating_sub(1));
             origin = preimage::origin(folder, &base)?;
         }
         Ok(Past { earlier, grown })

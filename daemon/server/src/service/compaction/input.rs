@@ -8,7 +8,6 @@ use longhaul_core::checkpoint::view::{self, Rendered, ViewCaps, ViewInputs};
 use longhaul_core::choice::{self, Choices};
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::compaction::classify::{Class, classify, model_switch_alone};
-use longhaul_core::compaction::growth::EarlierCompaction;
 use longhaul_core::compaction::replacement_check::{self, Sizes};
 use longhaul_core::fold::Fold;
 use serde_json::Value;
@@ -66,8 +65,8 @@ pub(super) enum ItemSource {
 /// The compactions that a given history continues.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Past {
-    /// Newest first.
-    pub earlier: Vec<EarlierCompaction>,
+    /// The last line that each covers, newest first.
+    pub earlier: Vec<u64>,
     /// Estimated tokens added since the last one; `None` if there is none.
     pub grown: Option<u64>,
 }

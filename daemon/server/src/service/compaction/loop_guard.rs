@@ -1,6 +1,6 @@
 //! Rejects compactions that cannot gain, and warns if a thread is compacted again and again.
 
-use longhaul_core::compaction::growth::{self, EarlierCompaction};
+use longhaul_core::compaction::growth;
 use longhaul_protocol::event::EventKind;
 use longhaul_store::{CompactionTable, FileRow, PageTable};
 use serde_json::json;
@@ -60,8 +60,7 @@ impl LoopGuard {
     ) -> Result<Past, ServiceError> {
         let Some(thread_id) = input.thread_id.as_deref() else { return Ok(Past::default()) };
         let made = self.compactions.seqs(thread_id, EARLIER).await?;
-        let earlier = made.iter().filter(|seq| **seq < input.seq);
-        let earlier = earlier.map(|seq| EarlierCompaction { seq: *seq }).collect();
+        let earlier = made.iter().copied().filter(|seq| *seq < input.seq).collect();
         let grown = match made.first().copied().filter(|_| request.trigger == "auto") {
             None => None,
             Some(last) if input.seq <= last => Some(0),

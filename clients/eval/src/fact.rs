@@ -7,7 +7,6 @@ mod command;
 pub use bound::{Words, holds};
 
 use std::collections::{HashMap, HashSet};
-use strum::VariantArray as _;
 
 use command::{is_read_only, segments};
 use regex::Regex;
@@ -15,7 +14,7 @@ use regex::Regex;
 use crate::entity::{comparable_path, flatten};
 use crate::transcript::{Call, PatchAction, PlanState, REFUSED, Step, StepKind, Transcript};
 
-/// The classes of bound facts.
+/// The classes of bound facts; those that must be complete at 1,000 tokens come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
@@ -37,11 +36,6 @@ pub enum FactKind {
     /// The message of the newest failure.
     #[strum(serialize = "last error")]
     LastError,
-}
-
-impl FactKind {
-    /// Classes that must be complete at 1,000 tokens come first.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// A subject with what a view must say about it.

@@ -101,7 +101,7 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     let options = Options { budgets: args.budgets, baselines: true, misses: args.misses };
     let measured = measure(transcripts, stage, (&stop, &mut signals), move |transcripts, stage| {
         let report = evaluate(transcripts, &options, &mut |cut, budget| stage.view(cut, budget));
-        report.map_err(|error| Failure::new(INTERNAL, error.to_string()))
+        report.map_err(|error| Failure::new(INTERNAL, error))
     });
     let measured = measured.await;
     daemon.stop().await;

@@ -42,7 +42,7 @@ pub(super) fn measure(
         let result = evaluate(transcripts, &options, &mut |cut, budget| {
             stage.view_after(cut, budget, parts)
         });
-        result.map_err(|error| Failure::new(INTERNAL, error.to_string()))
+        result.map_err(|error| Failure::new(INTERNAL, error))
     };
     Ok(Decay { compactions, once: report(1)?, successive: report(compactions)? })
 }

@@ -103,8 +103,7 @@ impl Page for BlockedPage {
                         are not resumed. longhaul continue continues any thread.\n";
             return style.wrap(none, 0);
         }
-        let ids: Vec<&str> = self.blocked.iter().map(|thread| thread.thread_id.as_str()).collect();
-        let id_chars = short_len(&ids);
+        let id_chars = short_len(self.blocked.iter().map(|thread| thread.thread_id.as_str()));
         let row = |thread: &ThreadSummary| {
             vec![
                 thread.thread_id.chars().take(id_chars).collect(),

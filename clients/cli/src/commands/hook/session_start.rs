@@ -7,7 +7,7 @@ use longhaul_protocol::{checkpoint, context, history, memory};
 
 use super::answer_format::Answer;
 use super::exchange::Hook;
-use super::payload::Agent;
+use super::payload::{Agent, CONTEXT_TOKENS_MAX};
 use crate::commands::usage::bill::at_resume;
 
 /// Tokens of the checkpoint after a compaction.
@@ -111,7 +111,7 @@ impl Hook<'_> {
             HistoryEnd::Compaction => (COMPACTION, COMPACTED_TOKENS),
             HistoryEnd::Work => (about, max_tokens),
         };
-        let room = self.agent.context_tokens_max() - MEMORY_TOKENS - FRAME_TOKENS;
+        let room = CONTEXT_TOKENS_MAX - MEMORY_TOKENS - FRAME_TOKENS;
         let params = checkpoint::ViewParams {
             thread_id,
             max_tokens: Some(max_tokens.min(room)),

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::super::compare::Row;
+use super::super::hooks::ATTEMPTS;
 use super::super::mock::{PART, is_compaction};
 use super::super::policy::is_over;
 use super::super::terminal::Terminal;
@@ -16,9 +17,7 @@ use crate::daemon;
 use crate::process::{Deadline, POLL};
 use crate::wire::Wire;
 
-/// As `hooks::ATTEMPTS`: a hook that is late leaves its turn's end out, and the next one decides.
-const ATTEMPTS: usize = 3;
-/// The time of each.
+/// The time of each attempt.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How what we ask for notes in a file begins.
@@ -96,6 +95,7 @@ impl Play<'_> {
         let before = newest(&mut self.wire)?["decision"]["decision_id"].clone();
         let made = made(&mut self.wire)?;
         let mut ended = None;
+        // After a hook that was late, the end of the next turn decides.
         for _ in 0..ATTEMPTS {
             // What is compacted again must have grown since.
             self.turn(session, &format!("and more, before {}", way.step))?;

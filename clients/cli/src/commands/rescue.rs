@@ -45,16 +45,10 @@ pub(crate) async fn run(args: RescueArgs, session: &Session) -> Result<(), Failu
             }
             thread
         }
-        None => {
-            let mut threads = blocked(&client).await?;
-            match (threads.len(), threads.pop()) {
-                (1, Some(thread)) => thread,
-                (_, last) => {
-                    threads.extend(last);
-                    return session.print(&BlockedPage { blocked: threads });
-                }
-            }
-        }
+        None => match <[ThreadSummary; 1]>::try_from(blocked(&client).await?) {
+            Ok([thread]) => thread,
+            Err(blocked) => return session.print(&BlockedPage { blocked }),
+        },
     };
     continuation::rescue(&client, thread, args.to, session).await
 }

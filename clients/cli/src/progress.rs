@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_printable as printable;
 
@@ -14,16 +14,7 @@ const TICK_MS: u64 = 100;
 
 /// Waits for `work`; shows `label` and the elapsed time on a terminal if it takes long.
 pub(crate) async fn while_waiting<T>(label: &str, work: impl Future<Output = T>) -> T {
-    tokio::pin!(work);
-    let quiet = tokio::time::sleep(Duration::from_millis(QUIET_MS));
-    tokio::select! {
-        done = &mut work => return done,
-        () = quiet => {}
-    }
-    let bar = spinner(label);
-    let done = work.await;
-    bar.finish_and_clear();
-    done
+    while_waiting_with(label, None::<stream::Empty<String>>, work).await
 }
 
 /// As [`while_waiting`], with the newest text from `labels` in place of the label.
@@ -32,7 +23,7 @@ pub(crate) async fn while_waiting_with<T>(
     labels: Option<impl Stream<Item = String>>,
     work: impl Future<Output = T>,
 ) -> T {
-    let Some(labels) = labels else { return while_waiting(label, work).await };
+    let labels = stream::iter(labels).flatten();
     tokio::pin!(work, labels);
     let quiet = tokio::time::sleep(Duration::from_millis(QUIET_MS));
     tokio::pin!(quiet);

@@ -1,7 +1,7 @@
 //! Selects the thread or job of a command. The daemon completes id prefixes.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use directories::BaseDirs;
 use longhaul_client::{Client, ClientError};
@@ -99,11 +99,7 @@ pub(crate) async fn thread_id(
     }
 }
 
-/// The current folder; an agent may have removed its worktree under a person's shell.
-pub(crate) fn current_folder() -> Result<PathBuf, Failure> {
-    std::env::current_dir().map_err(|error| no_folder(&error))
-}
-
+/// An agent may have removed its worktree under a person's shell.
 fn no_folder(error: &io::Error) -> Failure {
     Failure::new(CONFIG, format!("the current folder cannot be found: {error}"))
         .with_hint("cd to a folder that exists")
@@ -160,10 +156,11 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
         // The daemon can explain why this thread has no job.
         return Ok(format!("{kind}/{}", by_name(client, subject).await?.thread_id));
     }
-    if found.is_empty() || found.contains(&whole) {
-        return Ok(whole);
+    match found.as_slice() {
+        [only] => Ok(only.clone()),
+        several if several.is_empty() || several.contains(&whole) => Ok(whole),
+        several => Err(ambiguous(several, named)),
     }
-    only(found, named)
 }
 
 /// The newest thread of the current folder, else of the nearest folder above it that has one, within the project.
@@ -197,7 +194,7 @@ pub(crate) async fn here(client: &Client) -> Result<String, Failure> {
 
 /// The current folder and those above it that can be its project.
 fn folders_here() -> Result<Vec<String>, Failure> {
-    let here = current_folder()?;
+    let here = std::env::current_dir().map_err(|error| no_folder(&error))?;
     let home = BaseDirs::new().map(|folders| folders.home_dir().to_owned());
     let folders = within_project(&here, home.as_deref());
     Ok(folders.map(|folder| folder.to_string_lossy().into_owned()).collect())
@@ -217,27 +214,19 @@ fn within_project<'a>(
     folders.enumerate().take_while(move |(up, it)| *up == 0 || !holds_everything(it)).map(|it| it.1)
 }
 
-/// The only job with the prefix `named`.
-fn only(mut found: Vec<String>, named: &str) -> Result<String, Failure> {
-    if found.len() > 1 {
-        let shown = found[..found.len().min(CANDIDATES_SHOWN)].join(", ");
-        let more = if found.len() > CANDIDATES_SHOWN { " …" } else { "" };
-        let failure = format!("{} jobs match {named:?}", found.len());
-        return Err(
-            Failure::new(USAGE, failure).with_hint(format!("use a longer prefix: {shown}{more}"))
-        );
-    }
-    found.pop().ok_or_else(|| {
-        Failure::new(REFUSED, format!("there is no job {named:?}"))
-            .with_hint("longhaul job list shows the names")
-    })
+/// Several jobs have the prefix `named`.
+fn ambiguous(found: &[String], named: &str) -> Failure {
+    let shown = found[..found.len().min(CANDIDATES_SHOWN)].join(", ");
+    let more = if found.len() > CANDIDATES_SHOWN { " …" } else { "" };
+    Failure::new(USAGE, format!("{} jobs match {named:?}", found.len()))
+        .with_hint(format!("use a longer prefix: {shown}{more}"))
 }
 
 /// Length of prefixes that distinguish these ids, with spare characters for others.
-pub(crate) fn short_len(ids: &[&str]) -> usize {
+pub(crate) fn short_len<'a>(ids: impl IntoIterator<Item = &'a str>) -> usize {
     /// A UUIDv7 begins with its time; 13 characters include the milliseconds.
     const CHARS_MIN: usize = 13;
-    let mut sorted = ids.to_vec();
+    let mut sorted = Vec::from_iter(ids);
     sorted.sort_unstable();
     let shared = |pair: &[&str]| {
         pair[0].chars().zip(pair[1].chars()).take_while(|(one, other)| one == other).count()
@@ -270,9 +259,9 @@ mod tests {
 
     #[test]
     fn short_ids_stay_distinct() {
-        assert_eq!(short_len(&["01980000-0000-7000", "01990000-0000-7000"]), 13);
-        assert_eq!(short_len(&["01980000-0000-7001", "01980000-0000-7000"]), 18);
-        assert_eq!(short_len(&["cmp_01980000-0000-7000"]), 17);
-        assert_eq!(short_len(&[]), 13);
+        assert_eq!(short_len(["01980000-0000-7000", "01990000-0000-7000"]), 13);
+        assert_eq!(short_len(["01980000-0000-7001", "01980000-0000-7000"]), 18);
+        assert_eq!(short_len(["cmp_01980000-0000-7000"]), 17);
+        assert_eq!(short_len([]), 13);
     }
 }

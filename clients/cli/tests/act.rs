@@ -14,7 +14,8 @@ use serde_json::json;
 
 use crate::answers::script;
 use crate::codex_server::{CodexServer, ServerFailure};
-use crate::{Desk, Done, program};
+use crate::hook::stepped_in;
+use crate::{Desk, Done};
 
 /// A call takes at most ten seconds, and one fails.
 const BOUND: Duration = Duration::from_secs(15);
@@ -35,11 +36,7 @@ fn stepped(first: &str, event: &StepEvent) -> Reply {
         _ => "warn",
     };
     let effects = [json!({ "effect": effect, "prompt": "write", "text": "go on" })];
-    let watcher = json!({
-        "phase": "idle", "mode": "auto", "deferred": false, "held": false,
-        "packet_kept": false, "state": {},
-    });
-    Reply::Result(json!({ "thread_id": "0199", "watcher": watcher, "effects": effects }))
+    Reply::Result(stepped_in("auto", &json!(effects)))
 }
 
 impl Desk {
@@ -55,18 +52,12 @@ impl Desk {
             "hook_event_name": name, "protocol": 1, "session_id": thread_id,
             "transcript_path": "/nowhere/rollout-0199.jsonl", "last_assistant_message": "Done.",
         });
-        let mut command = program(self.folder.path());
-        command.arg("--socket").arg(self.server.path());
+        let mut command = self.program();
         command.args(["hook", name, "--agent", "codex"]).env("CODEX_HOME", home);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        Done {
-            code: output.status.code().unwrap(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        Done::of(child.wait_with_output().unwrap())
     }
 
     /// The events that the policy received.

@@ -133,6 +133,12 @@ fn of_archive(script: Script) -> Script {
         })
 }
 
+/// An object with more fields, which replace its own.
+pub(crate) fn with(mut object: Value, more: &Value) -> Value {
+    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    object
+}
+
 pub(crate) fn status() -> Value {
     json!({
         "version": "0.1.0", "protocol": 1, "pid": 4242, "instance_id": "i1",

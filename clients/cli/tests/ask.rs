@@ -4,7 +4,7 @@ use longhaul_protocol::{checkpoint, compaction, context, history, job, memory, t
 use serde_json::{Value, json};
 
 use crate::answers::{OTHER, THREAD, script};
-use crate::{Desk, Done, program, run};
+use crate::{Desk, Done, run};
 
 /// A daemon with a thread in the folder `project`, and one elsewhere; the program runs in `project/src`.
 fn desk_in_a_project(has_thread: bool) -> Desk {
@@ -24,9 +24,7 @@ fn desk_in_a_project(has_thread: bool) -> Desk {
 
 impl Desk {
     fn run_in(&self, folder: &str, args: &[&str]) -> Done {
-        let mut command = program(self.folder.path());
-        command.current_dir(self.folder.path().join(folder));
-        run(command.arg("--socket").arg(self.server.path()).args(args))
+        run(self.program().current_dir(self.folder.path().join(folder)).args(args))
     }
 }
 
@@ -320,8 +318,8 @@ fn expand_keeps_the_json_text_of_items() {
 fn append(desk: &Desk, input: &str, args: &[&str]) -> Done {
     let file = desk.folder.path().join("input");
     std::fs::write(&file, input).unwrap();
-    let mut command = program(desk.folder.path());
-    command.arg("--socket").arg(desk.server.path()).args(["thread", "append", THREAD]).args(args);
+    let mut command = desk.program();
+    command.args(["thread", "append", THREAD]).args(args);
     run(command.stdin(std::fs::File::open(file).unwrap()))
 }
 

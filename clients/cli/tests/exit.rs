@@ -1,3 +1,6 @@
+use std::fs::File;
+use std::path::Path;
+
 use longhaul_client::scripted::{Reply, field, set, text_at};
 use longhaul_protocol::version::Disagreement;
 use longhaul_protocol::{ErrorKind, WireError};
@@ -95,15 +98,20 @@ fn daemon_that_ended_as_a_zombie_is_stopped() {
     ended.wait().unwrap();
 }
 
+/// The lock of a daemon that wrote `words` there.
+fn held_lock(path: &Path, words: &str) -> File {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, words).unwrap();
+    let held = File::open(path).unwrap();
+    held.lock().unwrap();
+    held
+}
+
 /// A daemon whose socket was removed and cannot be bound again.
 #[test]
 fn unresponsive_daemon_is_reported_with_its_process() {
     let folder = tempfile::tempdir().unwrap();
-    let lock = folder.path().join("state/longhauld.lock");
-    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
-    std::fs::write(&lock, "4242\n").unwrap();
-    let held = std::fs::File::open(&lock).unwrap();
-    held.lock().unwrap();
+    let held = held_lock(&folder.path().join("state/longhauld.lock"), "4242\n");
     for command in ["status", "down"] {
         let done = run(program(folder.path()).arg(command));
         assert_eq!((done.code, done.stdout.as_str()), (75, ""), "{done:?}");
@@ -123,9 +131,7 @@ fn daemon_that_hangs_is_reported_with_its_process() {
     let socket = folder.path().join("v1.sock");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let lock = folder.path().join("v1.sock.lock");
-    std::fs::write(&lock, format!("4242\n{}\n", socket.display())).unwrap();
-    let held = std::fs::File::open(&lock).unwrap();
-    held.lock().unwrap();
+    let _held = held_lock(&lock, &format!("4242\n{}\n", socket.display()));
     let said = |command: &str| {
         let done = run(program(folder.path()).arg("--socket").arg(&socket).arg(command));
         (done.code, done.stdout + &done.stderr)
@@ -149,11 +155,8 @@ fn daemon_that_hangs_is_reported_with_its_process() {
 fn daemon_on_another_socket_is_named_with_its_socket() {
     let desk = Desk::new(script());
     let lock = desk.folder.path().join("state/longhauld.lock");
-    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
     let socket = desk.server.path().display().to_string();
-    std::fs::write(&lock, format!("4242\n{socket}\n")).unwrap();
-    let held = std::fs::File::open(&lock).unwrap();
-    held.lock().unwrap();
+    let _held = held_lock(&lock, &format!("4242\n{socket}\n"));
     for command in ["status", "down"] {
         let done = run(program(desk.folder.path()).arg(command));
         assert_eq!((done.code, done.stdout.as_str()), (78, ""), "{done:?}");
@@ -257,8 +260,8 @@ fn undo_without_an_id_is_of_the_compaction_that_the_daemon_names() {
 fn closed_stdout_is_not_an_error() {
     use std::process::Stdio;
     let desk = Desk::new(script());
-    let mut command = program(desk.folder.path());
-    command.arg("--socket").arg(desk.server.path()).args(["thread", "list"]);
+    let mut command = desk.program();
+    command.args(["thread", "list"]);
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = command.stdout(writer).stderr(Stdio::piped()).spawn().unwrap().wait_with_output();

@@ -9,7 +9,7 @@ use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_protocol::{checkpoint, compaction, context, history, memory, policy, thread};
 use serde_json::{Value, json};
 
-use crate::answers::{COMPACTION, script};
+use crate::answers::{COMPACTION, script, with};
 use crate::{Desk, Done, program};
 
 mod plugin;
@@ -19,13 +19,11 @@ const CODEX: &str = "/home/user/.codex/sessions/2026/11/21/rollout-2026-11-21T00
 const CLAUDE: &str = "/home/user/.claude/projects/-w/0199.jsonl";
 
 fn payload(event: &str, more: &Value) -> String {
-    let mut payload = json!({
+    let payload = json!({
         "session_id": "0199", "transcript_path": CODEX, "cwd": "/home/user/parser",
         "hook_event_name": event, "model": "gpt-5.5", "turn_id": "t1", "permission_mode": "default",
     });
-    let more = more.as_object().unwrap().clone();
-    payload.as_object_mut().unwrap().extend(more);
-    payload.to_string()
+    with(payload, more).to_string()
 }
 
 impl Desk {
@@ -34,10 +32,9 @@ impl Desk {
         self.hook_with(&[], payload)
     }
 
-    /// The plugin's request between two turns.
+    /// A request of the plugin, such as one between two turns.
     fn turn(&self, event: &str, more: &Value) -> Value {
-        let mut payload = json!({ "protocol": 1, "transcript_path": CLAUDE });
-        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let payload = with(json!({ "protocol": 1, "transcript_path": CLAUDE }), more);
         let done = self.hook_with(&[event, "--agent", "claude"], &payload.to_string());
         assert_eq!(done.code, 0, "{done:?}");
         done.json()
@@ -45,11 +42,7 @@ impl Desk {
 
     /// The plugin's request before a compaction.
     fn compact(&self, more: &Value) -> Value {
-        let mut payload = json!({ "protocol": 1, "transcript_path": CLAUDE, "trigger": "manual" });
-        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let done = self.hook_with(&["SessionCompact", "--agent", "claude"], &payload.to_string());
-        assert_eq!(done.code, 0, "{done:?}");
-        done.json()
+        self.turn("SessionCompact", &with(json!({ "trigger": "manual" }), more))
     }
 
     fn hook_with(&self, args: &[&str], payload: &str) -> Done {
@@ -67,11 +60,7 @@ impl Desk {
         stdin.write_all(payload.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         drop(stdin);
-        Done {
-            code: output.status.code().unwrap(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        Done::of(output)
     }
 }
 
@@ -101,7 +90,7 @@ fn stepped(effects: &Value) -> Value {
     stepped_in("suggest", effects)
 }
 
-fn stepped_in(mode: &str, effects: &Value) -> Value {
+pub(crate) fn stepped_in(mode: &str, effects: &Value) -> Value {
     let watcher = json!({
         "phase": "idle", "mode": mode, "deferred": false, "held": false,
         "packet_kept": false, "state": {},

@@ -339,8 +339,7 @@ fn units_are_removed_without_a_user_manager() {
 #[test]
 fn doctor_checks_hooks_and_tools() {
     let home = Home::new();
-    home.put("bin/longhaul-mcp", "#!/bin/sh\n");
-    fs::set_permissions(home.path("bin/longhaul-mcp"), fs::Permissions::from_mode(0o755)).unwrap();
+    program_of(&home.path("bin/longhaul-mcp"), "");
     let check = |name: &str, of: &str| {
         let page = run(home.command(&["doctor", "--json"]).env("LONGHAUL_SOCKET", "/nowhere"));
         let checks = page.checks(name);
@@ -371,8 +370,7 @@ fn doctor_checks_hooks_and_tools() {
 
 /// Writes a `claude` that prints its version.
 fn put_claude(home: &Home, version: &str) {
-    home.put("bin/claude", &format!("#!/bin/sh\necho '{version} (Claude Code)'\n"));
-    fs::set_permissions(home.path("bin/claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    program_of(&home.path("bin/claude"), &format!("echo '{version} (Claude Code)'"));
 }
 
 /// Doctor's check of compactions.

@@ -22,7 +22,7 @@ mod up;
 mod watch;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use longhaul_client::scripted::{Script, ScriptedServer, field, text_at};
 use longhaul_protocol::Method;
@@ -58,7 +58,14 @@ impl Desk {
     }
 
     fn run(&self, args: &[&str]) -> Done {
-        run(program(self.folder.path()).arg("--socket").arg(self.server.path()).args(args))
+        run(self.program().args(args))
+    }
+
+    /// The program, connected to this daemon.
+    fn program(&self) -> Command {
+        let mut command = program(self.folder.path());
+        command.arg("--socket").arg(self.server.path());
+        command
     }
 
     /// The params of the last call of a method.
@@ -68,6 +75,14 @@ impl Desk {
 }
 
 impl Done {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// The output of a command with `--json`.
     fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
@@ -95,16 +110,19 @@ fn program(folder: &Path) -> Command {
     command
 }
 
+/// Ends a daemon, so that another one can take its place.
+fn end(server: ScriptedServer) {
+    let socket = server.path().to_owned();
+    server.close_all();
+    drop(server);
+    std::fs::remove_file(socket).unwrap();
+}
+
 fn surround(command: &mut Command, folder: &Path) {
     command.env_clear().env("HOME", "/home/user").env("LONGHAUL_STATE_DIR", folder.join("state"));
     command.current_dir(folder);
 }
 
 fn run(command: &mut Command) -> Done {
-    let output = command.output().unwrap();
-    Done {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    Done::of(command.output().unwrap())
 }

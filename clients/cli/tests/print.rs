@@ -9,7 +9,7 @@ use longhaul_protocol::{daemon, policy, thread};
 use serde_json::{Value, json};
 
 use crate::Desk;
-use crate::answers::{COMPACTION, THREAD, script, status, thread};
+use crate::answers::{COMPACTION, THREAD, script, status, thread, with};
 
 /// Commands with golden output.
 const SHOWN: &[(&str, &[&str])] = &[
@@ -104,10 +104,7 @@ fn doctor_reports_problems_with_hints() {
 #[test]
 fn all_pages_report_unreadable_lines_alike() {
     let counts = json!({ "lines": 2_000, "malformed": 3, "oversized": 1, "unknown": 17 });
-    let counted = |mut of: Value| {
-        of.as_object_mut().unwrap().extend(counts.as_object().unwrap().clone());
-        of
-    };
+    let counted = |of: Value| with(of, &counts);
     let mut status = status();
     set(&mut status, "ingest.state", "idle");
     set(&mut status, "ingest.errors", json!([]));

@@ -1,6 +1,6 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, text_at};
 use longhaul_protocol::daemon::Initialize;
@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::answers::{THREAD, script};
+use crate::{end, program};
 
 fn item(seq: u64) -> Value {
     json!({ "seq": seq, "kind": "tool_call", "tokens": 1, "handle": "h", "excerpt": format!("item {seq}") })
@@ -45,9 +46,7 @@ fn follow_shows_new_items_survives_a_restart_and_ends_with_ctrl_c() {
     assert_eq!(next(), 9);
 
     // The daemon is replaced by one with more items.
-    first.close_all();
-    drop(first);
-    std::fs::remove_file(&socket).unwrap();
+    end(first);
     let second = ScriptedServer::start(&socket, daemon(13)).unwrap();
     assert_eq!((next(), next(), next()), (10, 11, 12));
 
@@ -64,9 +63,7 @@ fn follow_ends_with_a_daemon_of_another_version() {
     let mut child = follow(folder.path(), &socket);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.next().unwrap().unwrap();
-    first.close_all();
-    drop(first);
-    std::fs::remove_file(&socket).unwrap();
+    end(first);
     let newer = script().on::<Initialize>(|_| {
         let error = WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3 are spoken");
         Reply::Error(error.with_detail(json!({ "disagreement": "client_too_old" })))
@@ -79,8 +76,7 @@ fn follow_ends_with_a_daemon_of_another_version() {
 }
 
 fn follow(folder: &Path, socket: &Path) -> std::process::Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
-    crate::surround(&mut command, folder);
+    let mut command = program(folder);
     let args = ["thread", "tail", "-f", "-n", "1", "--json", "--socket"];
     command.args(args).arg(socket).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }

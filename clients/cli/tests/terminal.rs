@@ -11,7 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::answers::{THREAD, script};
-use crate::{Desk, Done, program, run};
+use crate::{Desk, Done, run};
 
 /// What hides and shows a terminal's cursor.
 const HIDE: &str = "\x1b[?25l";
@@ -32,8 +32,7 @@ fn terminal() -> (OwnedFd, File) {
 fn at_terminal(desk: &Desk, args: &[&str], typed: &str) -> Done {
     let (terminal, keyboard) = terminal();
     rustix::io::write(&terminal, typed.as_bytes()).unwrap();
-    let mut command = program(desk.folder.path());
-    run(command.stdin(keyboard).arg("--socket").arg(desk.server.path()).args(args))
+    run(desk.program().stdin(keyboard).args(args))
 }
 
 #[test]
@@ -127,9 +126,8 @@ fn a_thread_that_does_not_exist_is_no_question() {
 fn a_list_that_is_interrupted_shows_the_cursor_again() {
     let desk = Desk::new(script());
     let (terminal, programs) = terminal();
-    let mut command = program(desk.folder.path());
-    command.stdin(programs.try_clone().unwrap()).stderr(programs);
-    command.arg("--socket").arg(desk.server.path()).args(["pick", THREAD]);
+    let mut command = desk.program();
+    command.stdin(programs.try_clone().unwrap()).stderr(programs).args(["pick", THREAD]);
     let mut child = command.spawn().unwrap();
     drop(command);
     let mut shown = Vec::new();

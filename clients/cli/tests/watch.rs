@@ -1,13 +1,13 @@
 use std::io::{self, BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer, field};
 use longhaul_protocol::{event, policy};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::Desk;
 use crate::answers::{THREAD, script};
+use crate::{Desk, end};
 
 /// The evaluation of the thread at `turn`.
 fn evaluated(turn: u64) -> Value {
@@ -79,9 +79,8 @@ fn of_turns(first: u64, events: Vec<String>) -> Script {
 }
 
 fn watch(desk: &Desk, more: &[&str]) -> std::process::Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
-    crate::surround(&mut command, desk.folder.path());
-    command.args(["watch", THREAD, "--socket"]).arg(desk.server.path()).args(more);
+    let mut command = desk.program();
+    command.args(["watch", THREAD]).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -152,9 +151,7 @@ fn a_daemon_that_restarts_is_watched_again() {
 
     let Desk { server, folder: _folder } = desk;
     let socket = server.path().to_owned();
-    server.close_all();
-    drop(server);
-    std::fs::remove_file(&socket).unwrap();
+    end(server);
     let _second = ScriptedServer::start(&socket, of_turns(9, vec![updated(THREAD)])).unwrap();
     assert_eq!((next(), next()), (9, 10));
 

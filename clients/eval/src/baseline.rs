@@ -1,6 +1,6 @@
 //! Baseline views, scored in the same run: the floor and the ceiling of every figure.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use strum::VariantArray as _;
 
 use crate::corpus::Fnv;
@@ -8,7 +8,7 @@ use crate::entity::Extractor;
 use crate::fact::Fact;
 use crate::gold::Gold;
 use crate::random::Random;
-use crate::transcript::{StepKind, Transcript};
+use crate::transcript::{Step, StepKind, Transcript};
 
 /// The views to compare the tested one with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,39 +53,32 @@ pub struct Histories {
 impl Histories {
     /// Renders a transcript that was parsed from truncated bytes.
     pub fn new(transcript: &Transcript, extractor: &Extractor) -> Self {
-        let outputs =
-            transcript.steps.iter().filter(|step| matches!(step.kind, StepKind::Output(_))).count();
-        let mut this = Self {
-            raw: String::new(),
-            masked: String::new(),
-            calls: String::new(),
-            bag: bag(transcript, extractor),
-            seed: 0,
-        };
-        let mut output_number = 0;
+        let is_output = |step: &&Step| matches!(step.kind, StepKind::Output(_));
+        let mut outputs_left = transcript.steps.iter().filter(is_output).count();
+        let (mut raw, mut masked, mut calls) = (String::new(), String::new(), String::new());
         for step in &transcript.steps {
-            let (text, is_output) = match &step.kind {
+            let text = match &step.kind {
                 StepKind::Context(_) => continue,
-                StepKind::User { text, .. } => (format!("user: {text}\n"), false),
-                StepKind::Assistant(text) => (format!("assistant: {text}\n"), false),
-                StepKind::Call(call) => {
-                    (format!("{}: {}\n", call.name, call.arguments.join(" ")), false)
-                }
+                StepKind::User { text, .. } => format!("user: {text}\n"),
+                StepKind::Assistant(text) => format!("assistant: {text}\n"),
+                StepKind::Call(call) => format!("{}: {}\n", call.name, call.arguments.join(" ")),
                 StepKind::Output(output) => {
                     let code = output.exit_code.map(|c| format!("exit {c}\n")).unwrap_or_default();
-                    (format!("output: {code}{}\n", output.text), true)
+                    format!("output: {code}{}\n", output.text)
                 }
             };
-            output_number += usize::from(is_output);
-            let is_masked = is_output && output_number + MASKED_OUTPUTS_KEPT <= outputs;
-            this.raw.push_str(&text);
-            this.masked.push_str(if is_masked { "output: left out\n" } else { &text });
-            if !is_output {
-                this.calls.push_str(&text);
+            raw.push_str(&text);
+            if is_output(&step) {
+                let is_masked = outputs_left > MASKED_OUTPUTS_KEPT;
+                masked.push_str(if is_masked { "output: left out\n" } else { &text });
+                outputs_left -= 1;
+            } else {
+                masked.push_str(&text);
+                calls.push_str(&text);
             }
         }
-        this.seed = Fnv::of(this.raw.as_bytes());
-        this
+        let (bag, seed) = (bag(transcript, extractor), Fnv::of(raw.as_bytes()));
+        Self { raw, masked, calls, bag, seed }
     }
 
     /// The text of a baseline within `bytes`.
@@ -156,8 +149,7 @@ fn oracle(bytes: usize, gold: &[Gold], facts: &[Fact]) -> String {
     let mut names: Vec<&str> = gold.iter().map(|gold| gold.entity.text.as_str()).collect();
     names.sort_unstable_by_key(|name| (name.len(), *name));
     names.dedup();
-    let mut seen = HashSet::new();
-    names.into_iter().filter(|name| seen.insert(*name)).for_each(add);
+    names.into_iter().for_each(add);
     text
 }
 

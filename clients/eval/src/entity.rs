@@ -6,7 +6,6 @@ use pattern::NamePattern;
 
 use crate::corpus::Fnv;
 use crate::transcript::Transcript;
-use strum::VariantArray as _;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -21,10 +20,6 @@ pub enum EntityKind {
     /// A hash, a UUID, an issue or session number.
     Id,
     Url,
-}
-
-impl EntityKind {
-    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// One thing referred to by name. Ordered, so that every report is the same in every run.

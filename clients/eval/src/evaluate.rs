@@ -40,24 +40,6 @@ pub struct Options {
     pub misses: bool,
 }
 
-/// A pattern of the scorer does not compile: a defect of this crate.
-#[derive(Debug)]
-pub struct EvalError(regex::Error);
-
-impl std::fmt::Display for EvalError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a pattern of the scorer does not compile: {}", self.0)
-    }
-}
-
-impl std::error::Error for EvalError {}
-
-impl From<regex::Error> for EvalError {
-    fn from(error: regex::Error) -> Self {
-        Self(error)
-    }
-}
-
 /// Makes a view of a cut within a budget (tokens). An error is scored as an empty view.
 pub type ViewMaker<'a> = dyn FnMut(&Cut<'_>, u64) -> Result<String, String> + 'a;
 
@@ -66,8 +48,9 @@ pub fn evaluate(
     corpus: &(impl Corpus + ?Sized),
     options: &Options,
     view: &mut ViewMaker<'_>,
-) -> Result<Report, EvalError> {
-    let tools = Tools::new()?;
+) -> Result<Report, String> {
+    let tools = Tools::new()
+        .map_err(|error| format!("a pattern of the scorer does not compile: {error}"))?;
     let mut report = ReportBuilder::default();
     let survey = Survey::of(corpus, &tools.extractor, &mut report);
     let mut run = Run { tools: &tools, options, stop: &survey.stop, report };
@@ -87,7 +70,7 @@ struct Tools {
 }
 
 impl Tools {
-    fn new() -> Result<Self, EvalError> {
+    fn new() -> Result<Self, regex::Error> {
         Ok(Self {
             extractor: Extractor::new()?,
             facts: FactReader::new()?,

@@ -7,15 +7,14 @@ mod command;
 pub use bound::{Words, holds};
 
 use std::collections::{HashMap, HashSet};
-use strum::VariantArray as _;
 
 use command::{is_read_only, segments};
 use regex::Regex;
 
 use crate::entity::{comparable_path, flatten};
-use crate::transcript::{Call, PatchAction, PlanState, REFUSED, Step, StepKind, Transcript};
+use crate::transcript::{PatchAction, PlanState, REFUSED, Step, StepKind, Transcript};
 
-/// The classes of bound facts.
+/// The classes of bound facts; those that must be complete at 1,000 tokens come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
@@ -37,11 +36,6 @@ pub enum FactKind {
     /// The message of the newest failure.
     #[strum(serialize = "last error")]
     LastError,
-}
-
-impl FactKind {
-    /// Classes that must be complete at 1,000 tokens come first.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
 /// A subject with what a view must say about it.
@@ -143,7 +137,7 @@ impl FactReader {
     fn commands(&self, visible: &[Step], outcomes: &Outcomes<'_>, facts: &mut Vec<Fact>) {
         let mut seen = HashSet::new();
         let (mut commands, mut tests) = (0, 0);
-        for call in visible.iter().rev().filter_map(call_of) {
+        for call in visible.iter().rev().filter_map(Step::call) {
             let Some(command) = call.command.as_deref().filter(|c| !c.contains('\n')) else {
                 continue;
             };
@@ -171,7 +165,7 @@ impl FactReader {
     fn last_error(&self, visible: &[Step], outcomes: &Outcomes<'_>) -> Option<Fact> {
         let commands: HashMap<&str, &str> = visible
             .iter()
-            .filter_map(call_of)
+            .filter_map(Step::call)
             .filter_map(|call| Some((call.call_id.as_str(), call.command.as_deref()?)))
             .collect();
         let mut resolved: HashSet<&str> = HashSet::new();
@@ -229,7 +223,7 @@ struct FileHistory {
 fn edited_files(visible: &[Step], outcomes: &Outcomes<'_>, transcript: &Transcript) -> Vec<Fact> {
     let mut order: Vec<String> = Vec::new();
     let mut files: HashMap<String, FileHistory> = HashMap::new();
-    for call in visible.iter().filter_map(call_of) {
+    for call in visible.iter().filter_map(Step::call) {
         let applied = outcomes.get(call.call_id.as_str()).is_some_and(|outcome| !outcome.failed);
         for op in call.patches.iter().filter(|_| applied) {
             let key = comparable_path(&op.path, transcript).to_owned();
@@ -270,11 +264,9 @@ impl FileHistory {
 
 /// `None` if the person sent a prompt template and typed nothing.
 fn last_request(visible: &[Step]) -> Option<Fact> {
-    let newest = visible.iter().rev().find_map(|step| match &step.kind {
-        StepKind::User { text, request: true } => Some(flatten(user_input(text))),
-        _ => None,
-    });
-    newest.filter(|words| !words.is_empty()).map(Fact::Request)
+    let newest = visible.iter().rev().find_map(Step::request);
+    let words = flatten(user_input(newest?));
+    (!words.is_empty()).then_some(Fact::Request(words))
 }
 
 /// The person's own text in a prompt template that fences it, such as spec-kit's.
@@ -285,16 +277,9 @@ fn user_input(text: &str) -> &str {
 }
 
 fn plan(visible: &[Step]) -> Vec<Fact> {
-    let newest = visible.iter().rev().filter_map(call_of).find_map(|call| call.plan.as_ref());
+    let newest = visible.iter().rev().filter_map(Step::call).find_map(|call| call.plan.as_ref());
     let fact = |step: &crate::transcript::PlanStep| Fact::Plan(flatten(&step.text), step.state);
     newest.map(|steps| steps.iter().map(fact).collect()).unwrap_or_default()
-}
-
-fn call_of(step: &Step) -> Option<&Call> {
-    match &step.kind {
-        StepKind::Call(call) => Some(call),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -118,15 +118,13 @@ impl Index {
         between: std::ops::Range<usize>,
         transcript: &Transcript,
     ) -> bool {
-        let observations =
-            || between.clone().filter(|&step| transcript.steps[step].is_observation());
         let steps = self.occurrences.get(entity).map(Vec::as_slice).unwrap_or_default();
         let from = steps.partition_point(|&step| step < between.start);
         let indexed = steps[from..].iter().take_while(|&&step| step < between.end);
         if indexed.into_iter().any(|&step| transcript.steps[step].is_observation()) {
             return true;
         }
-        observations().any(|step| match &transcript.steps[step].kind {
+        transcript.steps[between].iter().any(|step| match &step.kind {
             StepKind::User { text, .. } => text_names(text, entity),
             StepKind::Output(output) => text_names(&output.text, entity),
             _ => false,

@@ -1,5 +1,7 @@
 //! What the tested view keeps, by kind, in rows for a table.
 
+use strum::VariantArray as _;
+
 use crate::entity::EntityKind;
 use crate::evaluate::VIEW_NAME;
 use crate::fact::FactKind;
@@ -20,13 +22,13 @@ impl Report {
 
     /// What the tested view keeps: names by kind and by distance, facts by kind, and words in their order.
     pub fn kept_rows(&self) -> Vec<KeptRow> {
-        let names = EntityKind::ALL.iter().map(|kind| {
+        let names = EntityKind::VARIANTS.iter().map(|kind| {
             self.kept(format!("names: {}", kind.into_str()), |m| m.by_kind.get(kind).copied())
         });
         let distances = ["1-10", "11-40", "41-80"].into_iter().map(|bucket| {
             self.kept(format!("used {bucket} calls on"), |m| m.by_distance.get(bucket).copied())
         });
-        let facts = FactKind::ALL.iter().map(|kind| {
+        let facts = FactKind::VARIANTS.iter().map(|kind| {
             self.kept(format!("facts: {}", kind.into_str()), |m| m.facts.get(kind).copied())
         });
         // The other kinds count words of the view, whose number depends on the budget.

@@ -182,8 +182,7 @@ impl Report {
     pub fn summaries_line(&self) -> Option<String> {
         let rows = &self.summaries;
         let all = |of: fn(&Comparison) -> Tally| {
-            let mut total = Tally::default();
-            rows.iter().for_each(|row| total.add(of(row)));
+            let total: Tally = rows.iter().map(of).sum();
             total.percent().map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1} %"))
         };
         let tokens =

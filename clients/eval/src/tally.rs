@@ -24,6 +24,14 @@ impl Tally {
     }
 }
 
+impl std::iter::Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        let mut total = Self::default();
+        tallies.for_each(|tally| total.add(tally));
+        total
+    }
+}
+
 /// Counts stay far below 2^52, where this is exact.
 #[expect(clippy::cast_precision_loss, reason = "counts of questions stay far below 2^52")]
 pub(crate) fn to_f64(count: u64) -> f64 {

@@ -89,10 +89,7 @@ impl Transcript {
 
     /// Calls from a step up to and including the first that changes a file.
     pub fn calls_to_edit(&self, step: usize) -> Option<u64> {
-        let calls = self.steps[step..].iter().filter_map(|step| match &step.kind {
-            StepKind::Call(call) => Some(call),
-            _ => None,
-        });
+        let calls = self.steps[step..].iter().filter_map(Step::call);
         (1..).zip(calls).find(|(_, call)| !call.patches.is_empty()).map(|(number, _)| number)
     }
 
@@ -225,6 +222,21 @@ impl Step {
             StepKind::Output(output) => output.text.len(),
         };
         (bytes as u64).div_ceil(4)
+    }
+
+    pub fn call(&self) -> Option<&Call> {
+        match &self.kind {
+            StepKind::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    /// The text of a person's request.
+    pub fn request(&self) -> Option<&str> {
+        match &self.kind {
+            StepKind::User { text, request: true } => Some(text),
+            _ => None,
+        }
     }
 
     /// Whether it is an observation from outside the agent.

@@ -32,11 +32,7 @@ impl View {
 
     /// Whether the view names the entity, as a separate word.
     pub fn names(&self, entity: &Entity) -> bool {
-        match entity.kind {
-            EntityKind::Command => self.flat.contains(&entity.text),
-            EntityKind::Path => find_name(&self.flat, &entity.text, true).is_some(),
-            _ => find_name(&self.flat, &entity.text, false).is_some(),
-        }
+        text_names(&self.flat, entity)
     }
 
     /// Whether the view contains the flattened text.
@@ -71,13 +67,8 @@ fn with_folders(text: &str) -> Vec<Cow<'_, str>> {
 pub fn text_names(text: &str, entity: &Entity) -> bool {
     match entity.kind {
         EntityKind::Command => text.contains(&entity.text),
-        kind => find_name(text, &entity.text, kind == EntityKind::Path).is_some(),
+        kind => find_names(text, &entity.text, kind == EntityKind::Path).next().is_some(),
     }
-}
-
-/// The first position of `name`, see [`find_names`].
-pub fn find_name(text: &str, name: &str, is_path: bool) -> Option<usize> {
-    find_names(text, name, is_path).next()
 }
 
 /// Every position of `name` as a separate word. A path may follow a slash (the view

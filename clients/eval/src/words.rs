@@ -59,7 +59,7 @@ impl SpokenText {
     /// Reads the text of `visible`, and which sentences recur in `later`.
     pub fn read(visible: &[Step], later: &str) -> Self {
         let mut texts: Vec<&str> = Vec::new();
-        for text in visible.iter().rev().filter_map(typed) {
+        for text in visible.iter().rev().filter_map(Step::request) {
             let head = chars(text, TEXT_CHARS);
             if texts.len() < TEXTS && !texts.contains(&head) {
                 texts.push(head);
@@ -102,18 +102,11 @@ pub fn spoken(steps: &[Step]) -> String {
     words.collect::<Vec<_>>().join("\n")
 }
 
-fn typed(step: &Step) -> Option<&str> {
-    match &step.kind {
-        StepKind::User { text, request: true } => Some(text),
-        _ => None,
-    }
-}
-
 /// The agent's message before the newest request that follows one, else its last message.
 fn last_report(visible: &[Step]) -> Option<&str> {
     let spoken = |step: &Step| matches!(step.kind, StepKind::Assistant(_));
     let before_request =
-        visible.windows(2).rev().find(|two| spoken(&two[0]) && typed(&two[1]).is_some());
+        visible.windows(2).rev().find(|two| spoken(&two[0]) && two[1].request().is_some());
     let step = match before_request {
         Some(two) => &two[0],
         None => visible.iter().rev().find(|step| spoken(step))?,

@@ -48,12 +48,6 @@ pub(crate) struct Gateway {
     looking: Arc<Semaphore>,
 }
 
-/// What a path names.
-enum Place<'a> {
-    Status,
-    Route { name: &'a str, rest: &'a str },
-}
-
 /// The result of inspecting a body.
 #[derive(Default)]
 struct Look {
@@ -99,11 +93,11 @@ impl Gateway {
     pub(crate) async fn reply(&self, request: Request<Incoming>) -> Reply {
         let path = request.uri().path().to_owned();
         let nothing = || refusal(StatusCode::NOT_FOUND, "there is nothing here");
-        let (name, rest) = match self.place(&path) {
-            None => return nothing(),
-            Some(Place::Status) => return self.status(),
-            Some(Place::Route { name, rest }) => (name, rest),
-        };
+        let Some(inner) = self.behind_secret(&path) else { return nothing() };
+        if inner.is_empty() {
+            return self.status();
+        }
+        let (name, rest) = inner.split_at(inner.find('/').unwrap_or(inner.len()));
         let routes = self.routes();
         let Some(route) = routes.get(name) else { return nothing() };
         if request.headers().contains_key(UPGRADE) {
@@ -121,18 +115,11 @@ impl Gateway {
         self.upstream.pass(parts, &url, reqwest::Body::wrap(body)).await
     }
 
-    fn place<'a>(&'a self, path: &'a str) -> Option<Place<'a>> {
+    /// A route's name and the rest of its path, or nothing for the status; `None` without the secret.
+    fn behind_secret<'a>(&self, path: &'a str) -> Option<&'a str> {
         let path = path.strip_prefix('/')?;
         let (secret, inner) = path.split_once('/').unwrap_or((path, ""));
-        if !is_equal(secret.as_bytes(), self.secret.as_bytes()) {
-            return None;
-        }
-        if inner.is_empty() {
-            return Some(Place::Status);
-        }
-        let at = inner.find('/').unwrap_or(inner.len());
-        let (name, rest) = inner.split_at(at);
-        Some(Place::Route { name, rest })
+        is_equal(secret.as_bytes(), self.secret.as_bytes()).then_some(inner)
     }
 
     async fn responses(
@@ -192,15 +179,11 @@ impl Gateway {
             answer::events(request.form, &briefing).map_err(|error| error.to_string())
         });
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.mid_turns
-            .compacted(&self.daemon, &request.thread_id, made.as_ref().err().map(String::as_str))
-            .await;
-        let (events, reason) = match made {
-            Ok(events) => (Some(events), None),
-            Err(reason) => (None, Some(reason)),
-        };
-        self.record.compaction(ms, reason);
-        Some(reply(StatusCode::OK, "text/event-stream", events?))
+        let left = made.as_ref().err();
+        let why = left.map(String::as_str);
+        self.mid_turns.compacted(&self.daemon, &request.thread_id, why).await;
+        self.record.compaction(ms, left.cloned());
+        Some(reply(StatusCode::OK, "text/event-stream", made.ok()?))
     }
 
     fn status(&self) -> Reply {

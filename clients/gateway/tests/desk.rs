@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
@@ -47,8 +47,7 @@ impl Desk {
         settings.routes = BTreeMap::from([(ROUTE.to_owned(), route)]);
         let file = folder.path().join("gateway.json");
         std::fs::write(&file, serde_json::to_vec(&settings).unwrap()).unwrap();
-        let mut process = program(&file).arg("--socket").arg(&socket).spawn().unwrap();
-        let (port, output) = listening(&mut process);
+        let (process, port, output) = start(folder.path());
         settings.port = port;
         Self { daemon, folder, settings, process, output: Some(output) }
     }
@@ -57,11 +56,8 @@ impl Desk {
     pub(crate) fn restart(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        let file = self.folder.path().join("gateway.json");
-        let socket = self.folder.path().join("v1.sock");
-        self.process = program(&file).arg("--socket").arg(&socket).spawn().unwrap();
-        let (port, output) = listening(&mut self.process);
-        self.settings.port = port;
+        let output;
+        (self.process, self.settings.port, output) = start(self.folder.path());
         self.output = Some(output);
     }
 
@@ -121,8 +117,10 @@ pub(crate) fn program(settings: &PathBuf) -> Command {
     command
 }
 
-/// The port that a process says it listens on, and the rest of what it says.
-fn listening(process: &mut Child) -> (u16, JoinHandle<String>) {
+/// Starts the program; the port that it says it listens on, and the rest of what it says.
+fn start(folder: &Path) -> (Child, u16, JoinHandle<String>) {
+    let mut program = program(&folder.join("gateway.json"));
+    let mut process = program.arg("--socket").arg(folder.join("v1.sock")).spawn().unwrap();
     let mut stderr = BufReader::new(process.stderr.take().unwrap());
     let mut stdout = process.stdout.take().unwrap();
     let mut line = String::new();
@@ -135,5 +133,5 @@ fn listening(process: &mut Child) -> (u16, JoinHandle<String>) {
         stdout.read_to_string(&mut output).unwrap();
         output
     });
-    (port, rest)
+    (process, port, rest)
 }

@@ -13,7 +13,6 @@ use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use crate::daemon::Daemon;
 use crate::fault::Fault;
 use crate::progress::while_waiting;
-use crate::threads::ThreadArgs as _;
 use crate::{memory, rescue, threads};
 
 /// Some agents show the model only this before the first call.
@@ -61,7 +60,7 @@ impl Bridge {
         meta: RequestMetaObject,
         args: Parameters<threads::ViewArgs>,
     ) -> CallToolResult {
-        result(threads::view(&self.daemon, args.0.or_caller(caller(&meta))).await)
+        result(threads::view(&self.daemon, args.0, caller(&meta)).await)
     }
 
     #[tool(
@@ -73,7 +72,7 @@ impl Bridge {
         meta: RequestMetaObject,
         args: Parameters<threads::ApplyArgs>,
     ) -> CallToolResult {
-        result(threads::apply(&self.daemon, args.0.or_caller(caller(&meta))).await)
+        result(threads::apply(&self.daemon, args.0, caller(&meta)).await)
     }
 
     #[tool(
@@ -85,7 +84,7 @@ impl Bridge {
         meta: RequestMetaObject,
         args: Parameters<threads::ExpandArgs>,
     ) -> CallToolResult {
-        result(threads::expand(&self.daemon, args.0.or_caller(caller(&meta))).await)
+        result(threads::expand(&self.daemon, args.0, caller(&meta)).await)
     }
 
     #[tool(
@@ -97,7 +96,7 @@ impl Bridge {
         meta: RequestMetaObject,
         args: Parameters<threads::UsageArgs>,
     ) -> CallToolResult {
-        result(threads::usage(&self.daemon, args.0.or_caller(caller(&meta))).await)
+        result(threads::usage(&self.daemon, args.0, caller(&meta)).await)
     }
 
     #[tool(
@@ -109,8 +108,8 @@ impl Bridge {
         request: RequestContext<RoleServer>,
         args: Parameters<threads::ContinueArgs>,
     ) -> CallToolResult {
-        let args = args.0.or_caller(caller(&request.meta));
-        result(while_waiting(&request, COMPACTING, threads::hand_over(&self.daemon, args)).await)
+        let continued = threads::hand_over(&self.daemon, args.0, caller(&request.meta));
+        result(while_waiting(&request, COMPACTING, continued).await)
     }
 
     #[tool(

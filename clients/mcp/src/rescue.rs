@@ -31,7 +31,7 @@ pub(crate) async fn rescue(daemon: &Daemon, args: RescueArgs) -> Result<String, 
     match (blocked.as_slice(), args.thread_id) {
         ([thread], _) => {
             let thread_id = Some(thread.thread_id.clone());
-            threads::hand_over(daemon, ContinueArgs { thread_id, to: args.to }).await
+            threads::hand_over(daemon, ContinueArgs { thread_id, to: args.to }, None).await
         }
         ([], Some(named)) => Err(Fault::new(
             "thread_not_found",

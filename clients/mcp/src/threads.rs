@@ -83,36 +83,13 @@ pub(crate) struct SearchArgs {
     limit: Option<u32>,
 }
 
-/// Arguments that name a thread.
-pub(crate) trait ThreadArgs {
-    fn thread_id(&mut self) -> &mut Option<String>;
-
-    /// Defaults to the calling thread.
-    fn or_caller(mut self, caller: Option<String>) -> Self
-    where
-        Self: Sized,
-    {
-        let thread_id = self.thread_id();
-        *thread_id = thread_id.take().or(caller);
-        self
-    }
-}
-
-macro_rules! thread_args {
-    ($($args:ty)*) => {
-        $(impl ThreadArgs for $args {
-            fn thread_id(&mut self) -> &mut Option<String> {
-                &mut self.thread_id
-            }
-        })*
-    };
-}
-
-thread_args!(ViewArgs ApplyArgs ExpandArgs ContinueArgs UsageArgs);
-
-pub(crate) async fn view(daemon: &Daemon, args: ViewArgs) -> Result<String, Fault> {
+pub(crate) async fn view(
+    daemon: &Daemon,
+    args: ViewArgs,
+    caller: Option<String>,
+) -> Result<String, Fault> {
     let params = checkpoint::ViewParams {
-        thread_id: thread(daemon, args.thread_id).await?,
+        thread_id: thread(daemon, args.thread_id.or(caller)).await?,
         max_tokens: args.max_tokens.or(Some(VIEW_TOKENS)),
         ..Default::default()
     };
@@ -120,8 +97,12 @@ pub(crate) async fn view(daemon: &Daemon, args: ViewArgs) -> Result<String, Faul
 }
 
 /// Starts a new thread of an agent with a briefing of another, and returns the command that resumes it.
-pub(crate) async fn hand_over(daemon: &Daemon, args: ContinueArgs) -> Result<String, Fault> {
-    let thread_id = thread(daemon, args.thread_id).await?;
+pub(crate) async fn hand_over(
+    daemon: &Daemon,
+    args: ContinueArgs,
+    caller: Option<String>,
+) -> Result<String, Fault> {
+    let thread_id = thread(daemon, args.thread_id.or(caller)).await?;
     let params = ContinueParams { thread_id, to: args.to, ..Default::default() };
     let continued = daemon.call_once::<Continue>(params).await?;
     let tokens = continued.compaction.tokens;
@@ -152,7 +133,11 @@ fn checked(tree: &CheckedTree) -> String {
 }
 
 /// Records updates in order; the first rejected one ends the call.
-pub(crate) async fn apply(daemon: &Daemon, args: ApplyArgs) -> Result<String, Fault> {
+pub(crate) async fn apply(
+    daemon: &Daemon,
+    args: ApplyArgs,
+    caller: Option<String>,
+) -> Result<String, Fault> {
     let unread = |wrong: String| {
         Fault::new(
             "invalid_params",
@@ -161,7 +146,7 @@ pub(crate) async fn apply(daemon: &Daemon, args: ApplyArgs) -> Result<String, Fa
         )
     };
     let updates = checkpoint::Update::read_all(args.updates).map_err(unread)?;
-    let thread_id = thread(daemon, args.thread_id).await?;
+    let thread_id = thread(daemon, args.thread_id.or(caller)).await?;
     let count = updates.len();
     for (at, update) in updates.into_iter().enumerate() {
         let name = format!("update {} of {count} ({})", at + 1, update.label());
@@ -181,8 +166,12 @@ pub(crate) async fn apply(daemon: &Daemon, args: ApplyArgs) -> Result<String, Fa
     Ok(format!("Recorded {count} updates in the checkpoint of thread {thread_id}."))
 }
 
-pub(crate) async fn usage(daemon: &Daemon, args: UsageArgs) -> Result<String, Fault> {
-    let thread_id = thread(daemon, args.thread_id).await?;
+pub(crate) async fn usage(
+    daemon: &Daemon,
+    args: UsageArgs,
+    caller: Option<String>,
+) -> Result<String, Fault> {
+    let thread_id = thread(daemon, args.thread_id.or(caller)).await?;
     let params = context::UsageParams { thread_id: Some(thread_id.clone()), ..Default::default() };
     let usage = daemon.call::<context::Usage>(params).await?;
     let (used, window) = (usage.tokens.used, usage.window);
@@ -209,9 +198,13 @@ pub(crate) async fn usage(daemon: &Daemon, args: UsageArgs) -> Result<String, Fa
     ))
 }
 
-pub(crate) async fn expand(daemon: &Daemon, args: ExpandArgs) -> Result<String, Fault> {
+pub(crate) async fn expand(
+    daemon: &Daemon,
+    args: ExpandArgs,
+    caller: Option<String>,
+) -> Result<String, Fault> {
     let params = ExpandParams {
-        thread_id: match args.thread_id {
+        thread_id: match args.thread_id.or(caller) {
             Some(named) => Some(named),
             None => last_here(daemon).await?,
         },

@@ -165,11 +165,8 @@ impl Play<'_> {
             return Ok(Row::failed(step, told["not_in_codex"].to_string()));
         }
         let thread = told["thread_id"].as_str().context("no thread")?;
-        self.stage.mock.take();
-        self.stage.codex.exec(&[TRUSTED, "resume", thread, "what then"])?;
-        let requests = self.stage.mock.take();
-        let sent = requests.first().context("no request was sent")?;
-        Ok(compare(step, history, sent["input"].as_array().context("no input")?))
+        let arguments = [TRUSTED, "resume", thread, "what then"];
+        scenario::run_row(&self.stage.codex, &self.stage.mock, (step, &arguments), history)
     }
 
     /// Types `/compact`, and again where Codex refuses it: the transcript may have a turn's end before the screen has.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::claude;
 use super::codex::{self, Codex};
-use super::compare::{Row, compare};
+use super::compare::Row;
 use super::mock::Mock;
 use super::scenario;
 use crate::daemon::{self, Daemon};
@@ -34,13 +34,19 @@ pub(super) fn with_codex(
     let history = scenario::history(&mut wire, &path)?;
     delete_archived(&mut wire, &path, deadline)?;
     restore(longhauld, &daemon, &id)?;
-    let mut rows = vec![resume(&codex, &mock, (RESTORED, &id), &history)?];
+    let mut rows = vec![scenario::run_row(
+        &codex,
+        &mock,
+        (RESTORED, &["resume", &id, "second task"]),
+        &history,
+    )?];
     delete_archived(&mut wire, &path, deadline)?;
     let continued =
         wire.call("thread/continue", &json!({ "thread_id": id, "strategy": "checkpoint" }))?;
     let (id, path) = (text(&continued, "thread_id")?, text(&continued, "path")?);
     let history = scenario::history(&mut wire, Path::new(&path))?;
-    let mut row = resume(&codex, &mock, (CONTINUED, &id), &history)?;
+    let mut row =
+        scenario::run_row(&codex, &mock, (CONTINUED, &["resume", &id, "second task"]), &history)?;
     row.agrees &= history.iter().any(|item| item.to_string().contains("second task"));
     rows.push(row);
     daemon.stop()?;
@@ -99,23 +105,6 @@ fn restore(longhauld: &Path, daemon: &Daemon, id: &str) -> anyhow::Result<()> {
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "longhaul archive restore failed: {error}");
     Ok(())
-}
-
-/// Resumes a thread in Codex; the request must begin with `history`.
-fn resume(
-    codex: &Codex,
-    mock: &Mock,
-    (step, id): (&'static str, &str),
-    history: &[Value],
-) -> anyhow::Result<Row> {
-    mock.take();
-    codex.exec(&["resume", id, "second task"])?;
-    let requests = mock.take();
-    let input = requests.first().and_then(|request| request["input"].as_array());
-    Ok(input.map_or_else(
-        || Row::failed(step, "no request was sent".to_owned()),
-        |input| compare(step, history, input),
-    ))
 }
 
 /// The texts of Claude Code's last request, without its own reminders.

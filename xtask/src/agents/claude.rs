@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::compare::Row;
-use super::hooks::{RULE, RULE_EXCERPT, note_rule};
+use super::hooks::{ATTEMPTS, RULE, RULE_EXCERPT, note_rule};
 use super::mock::{Mock, ask};
 use super::tools;
 use crate::daemon::Daemon;
@@ -18,9 +18,6 @@ use crate::wire::Wire;
 const KEY: &str = "sk-ant-none";
 /// Its window is 200,000 tokens in every version.
 const SMALL_MODEL: &str = "claude-sonnet-4-5";
-
-/// As `hooks::ATTEMPTS`.
-const ATTEMPTS: usize = 3;
 
 /// An installed version with its own home and project.
 pub(super) struct Claude {
@@ -117,14 +114,9 @@ impl Claude {
             .args(arguments)
             // The smallest window it accepts; it compacts as soon as the mock reports it as full.
             .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
-        let (is_done, printed) =
-            finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
-        ensure!(is_done, "claude {} failed: {printed}", arguments.join(" "));
-        Ok(())
+        self.run(&mut command, arguments)
     }
-}
 
-impl Claude {
     /// Runs `claude --print ARGUMENTS` in the window of a small model, with features that its servers would switch
     /// on; returns its debug log. It reaches nothing but the mock.
     pub(super) fn print_with(
@@ -149,8 +141,7 @@ impl Claude {
             // It reads no features then, known or not.
             .env_remove("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")
             .envs([("HTTP_PROXY", nobody), ("HTTPS_PROXY", nobody), ("NO_PROXY", "127.0.0.1")]);
-        let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
-        ensure!(is_done, "claude {} failed: {said}", arguments.join(" "));
+        self.run(&mut command, arguments)?;
         Ok(fs::read_to_string(debug)?)
     }
 
@@ -158,9 +149,13 @@ impl Claude {
     pub(super) fn plugin(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = Command::new(&self.binary);
         self.in_project(&mut command).arg("plugin").args(arguments);
-        let (is_done, printed) =
-            finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
-        ensure!(is_done, "claude plugin {} failed: {printed}", arguments.join(" "));
+        self.run(&mut command, &[&["plugin"], arguments].concat())
+    }
+
+    /// Runs a command to its end; a failure names `arguments`.
+    fn run(&self, command: &mut Command, arguments: &[&str]) -> anyhow::Result<()> {
+        let (is_done, printed) = finish(command, &self.folder.path().join("log"), self.deadline)?;
+        ensure!(is_done, "claude {} failed: {printed}", arguments.join(" "));
         Ok(())
     }
 

@@ -19,7 +19,7 @@ use crate::daemon::Daemon;
 use crate::process;
 
 /// A hook that takes over 150 ms, as on a busy machine, leaves its text out, as designed.
-const ATTEMPTS: usize = 3;
+pub(super) const ATTEMPTS: usize = 3;
 /// Runs hooks that nobody approved.
 pub(super) const TRUSTED: &str = "--dangerously-bypass-hook-trust";
 /// A rule of the person, and the part of it that must appear in requests.

@@ -4,13 +4,10 @@ use serde_json::json;
 
 use super::codex::Codex;
 use super::compare::Row;
-use super::hooks::{RULE_EXCERPT, TRUSTED, answer_of, injected};
+use super::hooks::{ATTEMPTS, RULE_EXCERPT, TRUSTED, answer_of, injected};
 use super::mock::{Mock, ask};
 use super::tools;
 use crate::wire::Wire;
-
-/// As `hooks::ATTEMPTS`.
-const ATTEMPTS: usize = 3;
 
 pub(super) fn play(
     codex: &Codex,

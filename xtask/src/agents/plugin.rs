@@ -238,13 +238,9 @@ fn excerpt_rows(
     let count = json!({ "command": "seq 1 5000", "description": "count" });
     claude.print(&["--continue", &ask("Bash", &count)])?;
     let sent = mock.take().last().context("no request was sent")?["messages"].to_string();
-    let handle = sent.split_once("with handle #").and_then(|(_, rest)| rest.split_once(' '));
-    let handle = handle.map(|(call, _)| format!("#{call}")).unwrap_or_default();
     let is_short = !sent.contains("\\n2500\\n") && sent.contains("\\n4999\\n5000");
     let mut wire = daemon.connect()?;
-    let listed = wire.call("thread/list", &json!({ "limit": 1 }))?;
-    let params = json!({ "handle": handle, "thread_id": listed["threads"][0]["thread_id"] });
-    let whole = wire.call("history/expand", &params)?.to_string();
+    let (handle, whole) = behind(&sent, &mut wire)?;
     let detail = format!("{} bytes sent, {} behind {handle}", sent.len(), whole.len());
     let is_whole = whole.contains("\\n2500\\n");
     let output = Row::new("a long output as an excerpt", is_short && is_whole, detail);
@@ -266,16 +262,22 @@ fn read_file_row(claude: &Claude, mock: &Mock, wire: &mut Wire) -> anyhow::Resul
         Ok(mock.take().last().context("no request was sent")?["messages"].to_string())
     };
     let all = read(json!({ "file_path": path }))?;
-    let handle = all.rsplit_once("with handle #").and_then(|(_, rest)| rest.split_once(' '));
-    let handle = handle.map(|(call, _)| format!("#{call}")).unwrap_or_default();
     let part = read(json!({ "file_path": path, "offset": 700, "limit": 3 }))?;
-    let listed = wire.call("thread/list", &json!({ "limit": 1 }))?;
-    let params = json!({ "handle": handle, "thread_id": listed["threads"][0]["thread_id"] });
-    let whole = wire.call("history/expand", &params)?.to_string();
+    let (handle, whole) = behind(&all, wire)?;
     let middle = "this is line 701 of it";
     let agrees = !all.contains(middle) && whole.contains(middle) && part.contains(middle);
     let detail = format!("{} bytes behind {handle}, a part is sent whole", whole.len());
     Ok(Row::new("a long file as an excerpt", agrees, detail))
+}
+
+/// The newest handle in what was sent, and the text behind it.
+fn behind(sent: &str, wire: &mut Wire) -> anyhow::Result<(String, String)> {
+    let handle = sent.rsplit_once("with handle #").and_then(|(_, rest)| rest.split_once(' '));
+    let handle = handle.map(|(call, _)| format!("#{call}")).unwrap_or_default();
+    let listed = wire.call("thread/list", &json!({ "limit": 1 }))?;
+    let params = json!({ "handle": handle, "thread_id": listed["threads"][0]["thread_id"] });
+    let whole = wire.call("history/expand", &params)?.to_string();
+    Ok((handle, whole))
 }
 
 /// A plugin of another protocol version: the agent must compact by itself, and doctor must say why.

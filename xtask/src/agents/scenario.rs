@@ -64,15 +64,7 @@ impl Stage<'_> {
     /// Compares the current history with the first request of a run.
     fn check(&mut self, step: &'static str, arguments: &[&str]) -> anyhow::Result<()> {
         let history = history(&mut self.wire, &self.codex.newest()?)?;
-        self.mock.take();
-        self.codex.exec(arguments)?;
-        let requests = self.mock.take();
-        let input = requests.first().and_then(|request| request["input"].as_array());
-        let row = match input {
-            Some(input) => compare(step, &history, input),
-            None => Row::failed(step, "no request was sent".to_owned()),
-        };
-        self.rows.push(row);
+        self.rows.push(run_row(self.codex, self.mock, (step, arguments), &history)?);
         Ok(())
     }
 
@@ -110,6 +102,23 @@ impl Stage<'_> {
         }
         Ok(())
     }
+}
+
+/// Compares a history with the first request of a run.
+pub(super) fn run_row(
+    codex: &Codex,
+    mock: &Mock,
+    (step, arguments): (&'static str, &[&str]),
+    history: &[Value],
+) -> anyhow::Result<Row> {
+    mock.take();
+    codex.exec(arguments)?;
+    let requests = mock.take();
+    let input = requests.first().and_then(|request| request["input"].as_array());
+    Ok(match input {
+        Some(input) => compare(step, history, input),
+        None => Row::failed(step, "no request was sent".to_owned()),
+    })
 }
 
 fn compactions(transcript: &Path) -> anyhow::Result<usize> {

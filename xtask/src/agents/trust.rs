@@ -11,12 +11,9 @@ use serde_json::{Value, json};
 use super::codex::Codex;
 use super::compare::Row;
 use super::doctor;
-use super::hooks::injected;
+use super::hooks::{ATTEMPTS, injected};
 use super::mock::Mock;
 use crate::daemon::Daemon;
-
-/// As `hooks::ATTEMPTS`.
-const ATTEMPTS: usize = 3;
 
 pub(super) fn play(
     longhaul: &Path,

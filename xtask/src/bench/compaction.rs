@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde_json::json;
 
 use super::corpus::{self, Corpus};
 use super::report::{Report, Times};
 use super::synth::{self, Length};
 use crate::daemon::Daemon;
-use crate::stopwatch::Stopwatch;
 
-const WARM_UP: usize = 10;
 const VIEW_TOKENS: u64 = 2000;
 /// Lengths of the generated threads, in tokens.
 const LENGTHS: [u64; 3] = [10_000, 100_000, 1_000_000];
@@ -61,17 +59,7 @@ fn time(daemon: &Daemon, transcript: &Path, rounds: usize) -> anyhow::Result<Run
     let thread = synced["thread_id"].as_str().context("the transcript belongs to no thread")?;
     let params = json!({"thread_id": thread, "strategy": "checkpoint", "max_tokens": VIEW_TOKENS});
     let first = wire.call("compaction/run", &params)?;
-    let request = wire.request("compaction/run", &params);
-    let (mut times, mut answer) = (Vec::new(), Vec::new());
-    for round in 0..WARM_UP + rounds {
-        let watch = Stopwatch::start();
-        wire.round_trip(&request, &mut answer)?;
-        if round >= WARM_UP {
-            times.push(watch.elapsed());
-        }
-    }
-    let last: serde_json::Value = serde_json::from_slice(&answer)?;
-    ensure!(last["error"].is_null(), "compaction/run: {}", last["error"]);
+    let times = Times::of_calls(&mut wire, ("compaction/run", &[params]), rounds)?;
     let tokens_before = first["tokens"]["before"].as_u64().unwrap_or(0);
-    Ok(Run { times: Times::of(times), tokens_before })
+    Ok(Run { times, tokens_before })
 }

@@ -65,12 +65,7 @@ pub(super) enum ServerFault {
 impl fmt::Display for ServerFault {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotRunning(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-                ) =>
-            {
+            Self::NotRunning(error) if has_no_listener(error) => {
                 write!(to, "no session is open: Codex's app server is not running")
             }
             Self::NotRunning(error) => write!(to, "cannot reach Codex's app server: {error}"),
@@ -92,11 +87,16 @@ impl fmt::Display for ServerFault {
 impl ServerFault {
     /// Whether no app server has the thread.
     pub(super) fn is_not_open(&self) -> bool {
-        let is_none =
-            |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
-        matches!(self, Self::NotOpen)
-            || matches!(self, Self::NotRunning(error) if is_none(error.kind()))
+        match self {
+            Self::NotOpen => true,
+            Self::NotRunning(error) => has_no_listener(error),
+            _ => false,
+        }
     }
+}
+
+fn has_no_listener(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
 impl From<ServerFault> for String {
@@ -108,6 +108,11 @@ impl From<ServerFault> for String {
 /// Whether Codex's control socket exists.
 pub(super) fn has_socket() -> bool {
     setup::codex_home().is_some_and(|home| home.join(CONTROL_SOCKET).exists())
+}
+
+fn codex_home() -> Result<PathBuf, ServerFault> {
+    let none = || ServerFault::NotRunning(io::ErrorKind::NotFound.into());
+    setup::codex_home().ok_or_else(none)
 }
 
 /// A connection and the state of one thread.
@@ -124,8 +129,7 @@ pub(super) struct AppServer {
 impl AppServer {
     /// Connects to the user's app server, for a thread.
     pub(super) async fn connect(thread_id: &str) -> Result<Self, ServerFault> {
-        let none = || ServerFault::NotRunning(io::ErrorKind::NotFound.into());
-        let home = setup::codex_home().ok_or_else(none)?;
+        let home = codex_home()?;
         Self::attach(&home.join(CONTROL_SOCKET), thread_id).await
     }
 
@@ -144,8 +148,7 @@ impl AppServer {
         thread_id: &str,
         folder: Option<&Path>,
     ) -> Result<Self, ServerFault> {
-        let none = || ServerFault::NotRunning(io::ErrorKind::NotFound.into());
-        let home = setup::codex_home().ok_or_else(none)?;
+        let home = codex_home()?;
         let mut server = Self::greet(Frames::start(&home, folder)?, thread_id).await?;
         server.call_thread("thread/resume", json!({})).await?;
         Ok(server)

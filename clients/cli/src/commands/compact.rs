@@ -9,10 +9,11 @@ use longhaul_protocol::compaction::{
     Preview, PreviewParams, Run, RunParams, RunResult, Start, StartResult, Strategy,
     TemplateOverrides,
 };
-use longhaul_protocol::event::{EventKind, SubscribeParams};
+use longhaul_protocol::event::EventKind;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::commands::follow::subscribe;
 use crate::commands::receipt::{account, summary};
 use crate::failure::{Failure, USAGE};
 use crate::progress::while_waiting_with;
@@ -173,9 +174,7 @@ pub(crate) async fn follow(
     client: &Client,
     thread_id: String,
 ) -> Option<impl Stream<Item = String>> {
-    let kinds = vec![EventKind::CompactionProgress];
-    let params = SubscribeParams { kinds: Some(kinds), since_seq: None };
-    let subscription = client.subscribe(params).await.ok()?;
+    let subscription = subscribe(client, &[EventKind::CompactionProgress]).await.ok()?;
     Some(stream::unfold((subscription, thread_id), |(mut subscription, thread_id)| async move {
         loop {
             let event = subscription.next().await?;

@@ -10,6 +10,7 @@ use longhaul_protocol::policy::{TemplateInfo, TemplatesParams};
 use longhaul_protocol::{compaction, policy};
 use serde::Serialize;
 
+use crate::commands::rescue;
 use crate::failure::{CONFIG, Failure};
 use crate::holder::{self, Unreached};
 use crate::session::{Page, Session};
@@ -18,7 +19,6 @@ use crate::style::Style;
 mod agents;
 mod agents_socket;
 mod archive;
-mod blocked;
 mod check;
 mod daemon;
 mod gateway;
@@ -50,7 +50,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
             checks.extend(program::check_next_start());
             checks.push(daemon::templates(&templates));
             checks.push(archive::check(session).await);
-            checks.extend(blocked::check(session).await);
+            checks.extend(check_blocked(session).await);
             checks.extend(agents_socket::checks(session).await);
             Some(status)
         }
@@ -76,6 +76,16 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
         1 => Err(Failure::new(CONFIG, "one check failed")),
         failed => Err(Failure::new(CONFIG, format!("{failed} checks failed"))),
     }
+}
+
+/// Threads that cannot continue by themselves; `None` if the daemon cannot report them.
+async fn check_blocked(session: &Session) -> Option<Check> {
+    let client = session.connect().await.ok()?;
+    let threads = rescue::blocked(&client).await.ok()?;
+    Some(match rescue::describe(&threads) {
+        Some(words) => Check::warn("threads", words, "run longhaul rescue"),
+        None => Check::ok("threads", "none blocked"),
+    })
 }
 
 /// Why there is no answer.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use longhaul_eval::{Options, Report, VIEW_NAME, evaluate};
+use longhaul_eval::{Corpus as _, Options, Report, VIEW_NAME, evaluate};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::{Failure, INTERNAL, REFUSED, TRY_LATER, USAGE};
@@ -23,7 +23,6 @@ mod successive;
 mod transcripts;
 
 use daemon::PrivateDaemon;
-use page::EvalPage;
 use stage::Stage;
 use transcripts::Transcripts;
 
@@ -101,13 +100,13 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     let options = Options { budgets: args.budgets, baselines: true, misses: args.misses };
     let measured = measure(transcripts, stage, (&stop, &mut signals), move |transcripts, stage| {
         let report = evaluate(transcripts, &options, &mut |cut, budget| stage.view(cut, budget));
-        report.map_err(|error| Failure::new(INTERNAL, error.to_string()))
+        report.map_err(|error| Failure::new(INTERNAL, error))
     });
     let measured = measured.await;
     daemon.stop().await;
     let report = measured?;
     refuse_empty(&report)?;
-    session.print(&EvalPage { report })
+    session.print(&report)
 }
 
 /// Rejects a report without any view: its zeros would look like a bad score.

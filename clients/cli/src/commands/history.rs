@@ -51,23 +51,14 @@ pub(crate) async fn run(args: HistoryArgs, session: &Session) -> Result<(), Fail
         opaque: args.opaque.then_some(Opaque::AsIs),
         ..Default::default()
     };
-    let mut whole: Option<HistoryGetResult> = None;
-    loop {
+    let mut history = while_waiting("reading", client.call::<HistoryGet>(params.clone())).await?;
+    while let Some(cursor) = history.next_cursor.take() {
+        params.cursor = Some(cursor);
         let page = while_waiting("reading", client.call::<HistoryGet>(params.clone())).await?;
-        params.cursor.clone_from(&page.next_cursor);
-        match &mut whole {
-            Some(whole) => {
-                whole.items.extend(page.items);
-                whole.origins.extend(page.origins);
-                whole.next_cursor = page.next_cursor;
-            }
-            None => whole = Some(page),
-        }
-        if params.cursor.is_none() {
-            break;
-        }
+        history.items.extend(page.items);
+        history.origins.extend(page.origins);
+        history.next_cursor = page.next_cursor;
     }
-    let Some(history) = whole else { return Ok(()) };
     if args.full && !session.is_json {
         return session.print_text(&full(&history, &session.style));
     }

@@ -98,8 +98,8 @@ impl Page for JobListResult {
             return "No jobs.\n".to_owned();
         }
         let has_failure = self.jobs.iter().any(|job| job.failure.is_some());
-        let subjects: Vec<&str> = self.jobs.iter().map(|job| job.subject.as_str()).collect();
-        let subject_chars = short_len(&subjects).max(SUBJECT_CHARS);
+        let subjects = self.jobs.iter().map(|job| job.subject.as_str());
+        let subject_chars = short_len(subjects).max(SUBJECT_CHARS);
         let row = |job: &Job| {
             let subject: String = job.subject.chars().take(subject_chars).collect();
             let mut row = vec![

@@ -45,16 +45,10 @@ pub(crate) async fn run(args: RescueArgs, session: &Session) -> Result<(), Failu
             }
             thread
         }
-        None => {
-            let mut threads = blocked(&client).await?;
-            match (threads.len(), threads.pop()) {
-                (1, Some(thread)) => thread,
-                (_, last) => {
-                    threads.extend(last);
-                    return session.print(&BlockedPage { blocked: threads });
-                }
-            }
-        }
+        None => match <[ThreadSummary; 1]>::try_from(blocked(&client).await?) {
+            Ok([thread]) => thread,
+            Err(blocked) => return session.print(&BlockedPage { blocked }),
+        },
     };
     continuation::rescue(&client, thread, args.to, session).await
 }
@@ -103,8 +97,7 @@ impl Page for BlockedPage {
                         are not resumed. longhaul continue continues any thread.\n";
             return style.wrap(none, 0);
         }
-        let ids: Vec<&str> = self.blocked.iter().map(|thread| thread.thread_id.as_str()).collect();
-        let id_chars = short_len(&ids);
+        let id_chars = short_len(self.blocked.iter().map(|thread| thread.thread_id.as_str()));
         let row = |thread: &ThreadSummary| {
             vec![
                 thread.thread_id.chars().take(id_chars).collect(),

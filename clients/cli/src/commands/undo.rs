@@ -112,12 +112,6 @@ struct UndoPage {
     session_of_codex: Option<CodexSession>,
 }
 
-impl UndoPage {
-    fn instructions(&self) -> String {
-        instructions(&self.undone, self.taken)
-    }
-}
-
 impl Page for UndoPage {
     fn text(&self, style: &Style) -> String {
         let undone = &self.undone;
@@ -144,6 +138,7 @@ impl Page for UndoPage {
             }
         };
         let thread_id = undone.thread_id.as_deref().unwrap_or_default();
+        let instructions = instructions(undone, self.taken);
         let outcome = match (self.session_of_codex, &self.not_in_codex) {
             (Some(CodexSession::Open), _) => {
                 "the open Codex session has the old history again: continue there\n".to_owned()
@@ -151,8 +146,8 @@ impl Page for UndoPage {
             (Some(CodexSession::Closed), _) => {
                 format!("the Codex session has the old history again: codex resume {thread_id}\n")
             }
-            (None, Some(why)) => format!("not undone in Codex: {why}\n") + &self.instructions(),
-            (None, None) => self.instructions(),
+            (None, Some(why)) => format!("not undone in Codex: {why}\n{instructions}"),
+            (None, None) => instructions,
         };
         let print = format!("print {what}: longhaul undo {} --json\n", undone.compaction_id);
         [style.bold(&heading), outcome, style.dim(&print)].concat()

@@ -57,7 +57,7 @@ impl CutScore {
     }
 
     fn frr(&self) -> Tally {
-        sum(self.names.values().copied())
+        self.names.values().copied().sum()
     }
 
     fn said(&self, kind: WordKind) -> Tally {
@@ -65,7 +65,7 @@ impl CutScore {
     }
 
     fn bfr(&self) -> Tally {
-        sum(self.facts.values().copied())
+        self.facts.values().copied().sum()
     }
 
     fn names_by<K: Ord>(&self, key: impl Fn(EntityKind, &'static str) -> K) -> BTreeMap<K, Tally> {
@@ -273,11 +273,8 @@ fn interval(repositories: &[Tally]) -> (f64, f64) {
     let mut random = Random::new(0x1009_4a01);
     let mut draws: Vec<f64> = (0..BOOTSTRAP_DRAWS)
         .filter_map(|_| {
-            let mut total = Tally::default();
-            for _ in repositories {
-                total.add(repositories[random.index(repositories.len())]);
-            }
-            total.percent()
+            let drawn = repositories.iter().map(|_| repositories[random.index(repositories.len())]);
+            drawn.sum::<Tally>().percent()
         })
         .collect();
     draws.sort_unstable_by(f64::total_cmp);
@@ -293,12 +290,6 @@ fn bucket(distance: usize) -> &'static str {
         11..=40 => "11-40",
         _ => "41-80",
     }
-}
-
-fn sum(tallies: impl Iterator<Item = Tally>) -> Tally {
-    let mut total = Tally::default();
-    tallies.for_each(|tally| total.add(tally));
-    total
 }
 
 fn push_bounded<T>(list: &mut Vec<T>, entry: T, max: usize) {

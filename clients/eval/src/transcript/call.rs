@@ -60,17 +60,13 @@ impl Call {
         if self.name == "update_plan" {
             self.plan = object.get("plan").map(read_plan);
         }
-        let mut is_command_seen = false;
-        for key in ["cmd", "command"] {
-            if let Some(command) = object.get(key).and_then(read_command)
-                && !is_command_seen
-            {
-                is_command_seen = true;
-                self.add_command(&command);
-            }
+        const COMMANDS: [&str; 2] = ["cmd", "command"];
+        let command = COMMANDS.iter().find_map(|key| read_command(object.get(*key)?));
+        if let Some(command) = &command {
+            self.add_command(command);
         }
         for (key, value) in object {
-            if !(is_command_seen && (key == "cmd" || key == "command")) {
+            if command.is_none() || !COMMANDS.contains(&key.as_str()) {
                 self.add_values(key, value);
             }
         }

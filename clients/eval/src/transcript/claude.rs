@@ -59,9 +59,8 @@ impl Transcript {
 
     fn spoken(&mut self, block: &Value, end: usize) {
         match block.get("type").and_then(Value::as_str) {
-            Some("text") => self.push(end, StepKind::Assistant(on_drive(&string(block, "text")))),
-            Some("thinking") => {
-                self.push(end, StepKind::Assistant(on_drive(&string(block, "thinking"))));
+            Some(kind @ ("text" | "thinking")) => {
+                self.push(end, StepKind::Assistant(on_drive(&string(block, kind))));
             }
             Some("tool_use") => self.push(end, StepKind::Call(call(block))),
             _ => {}
@@ -262,6 +261,7 @@ fn output(block: &Value, result: Option<&Value>) -> Output {
 mod tests {
     use serde_json::json;
 
+    use super::super::Step;
     use super::*;
 
     fn read(lines: &[Value]) -> Transcript {
@@ -307,15 +307,10 @@ mod tests {
             })
             .collect();
         assert_eq!(outputs, [(Some(2), "boom"), (None, "updated"), (Some(0), "a.rs")]);
-        let patch = read.steps.iter().find_map(|step| match &step.kind {
-            StepKind::Call(call) => call.patches.first().cloned(),
-            _ => None,
-        });
+        let patch = read.steps.iter().find_map(|step| step.call()?.patches.first().cloned());
         let expected = PatchOp { path: "/d/w/src/a.rs".into(), action: PatchAction::Edit };
         assert_eq!(patch, Some(expected));
-        assert!(
-            matches!(&read.steps[0].kind, StepKind::User { text, request: true } if text == "go")
-        );
+        assert_eq!(read.steps[0].request(), Some("go"));
     }
 
     #[test]
@@ -330,14 +325,7 @@ mod tests {
         ]);
         assert_eq!(read.summaries.len(), 1);
         assert_eq!((read.summaries[0].step, read.summaries[0].text.as_str()), (1, "So far"));
-        let requests: Vec<_> = read
-            .steps
-            .iter()
-            .filter_map(|step| match &step.kind {
-                StepKind::User { text, request: true } => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
+        let requests: Vec<_> = read.steps.iter().filter_map(Step::request).collect();
         assert_eq!(requests, ["more", "/quick a page"]);
     }
 }

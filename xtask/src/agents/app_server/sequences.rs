@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::super::compare::Row;
+use super::super::hooks::ATTEMPTS;
 use super::super::mock::{PART, is_compaction};
 use super::super::policy::is_over;
 use super::super::terminal::Terminal;
@@ -16,9 +17,7 @@ use crate::daemon;
 use crate::process::{Deadline, POLL};
 use crate::wire::Wire;
 
-/// As `hooks::ATTEMPTS`: a hook that is late leaves its turn's end out, and the next one decides.
-const ATTEMPTS: usize = 3;
-/// The time of each.
+/// The time of each attempt.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How what we ask for notes in a file begins.
@@ -94,8 +93,9 @@ impl Play<'_> {
         fs::write(self.daemon.folder().join("config.toml"), way.config())?;
         self.wire.call("daemon/reload", &json!({}))?;
         let before = newest(&mut self.wire)?["decision"]["decision_id"].clone();
-        let made = made(&mut self.wire)?;
+        let made = self.daemon.compactions()?;
         let mut ended = None;
+        // After a hook that was late, the end of the next turn decides.
         for _ in 0..ATTEMPTS {
             // What is compacted again must have grown since.
             self.turn(session, &format!("and more, before {}", way.step))?;
@@ -115,7 +115,7 @@ impl Play<'_> {
         let requests = self.stage.mock.take();
         let asked = requests.iter().filter(|request| is_compaction(request)).count();
         let notes = requests.iter().filter(|request| last(request).contains(NOTES)).count();
-        let records = self::made(&mut self.wire)? - made;
+        let records = self.daemon.compactions()? - made;
         let why = decision["not_made"].as_str().unwrap_or_default();
         let agrees = asked == 0
             && records == usize::from(way.is_made)
@@ -151,10 +151,4 @@ fn newest(wire: &mut Wire) -> anyhow::Result<Value> {
     let decisions = log["decisions"].as_array().context("no log")?;
     let wanted = decisions.iter().find(|row| row["decision"]["action"] != "wait");
     Ok(wanted.cloned().unwrap_or_default())
-}
-
-/// How many compactions are recorded.
-fn made(wire: &mut Wire) -> anyhow::Result<usize> {
-    let listed = wire.call("compaction/list", &json!({ "limit": 100 }))?;
-    Ok(listed["compactions"].as_array().map_or(0, Vec::len))
 }

@@ -69,7 +69,7 @@ impl Page for ArchiveListResult {
         }
         // A thread may have several transcripts.
         let ids: BTreeSet<&str> = self.threads.iter().map(|row| row.thread_id.as_str()).collect();
-        let id_chars = short_len(&Vec::from_iter(ids));
+        let id_chars = short_len(ids);
         let row = |thread: &ArchivedThread| {
             let transcript = if thread.gone { style.warn("gone") } else { "there".to_owned() };
             vec![

@@ -40,9 +40,7 @@ impl Page for CompactionListResult {
         if self.compactions.is_empty() {
             return "No compactions.\n".to_owned();
         }
-        let ids: Vec<&str> =
-            self.compactions.iter().map(|row| row.compaction_id.as_str()).collect();
-        let id_chars = short_len(&ids);
+        let id_chars = short_len(self.compactions.iter().map(|row| row.compaction_id.as_str()));
         let rows = self.compactions.iter().map(|made| row(made, id_chars, style)).collect();
         // On a narrow terminal, how it was made has no room; mostly it is the same for all.
         let how: &[&str] = if style.is_wide() { &["strategy", "reason"] } else { &[] };

@@ -26,7 +26,7 @@ fn of(agent: &AgentSetup, style: &Style) -> Vec<Check> {
     }
     let mut checks = vec![hooks(agent, &again), server(agent, &again)];
     checks.push(match &agent.seat {
-        Seat::Plugin(plugin) => route::check(plugin, style, runs),
+        Seat::Plugin(plugin) => route::check(plugin, style),
         Seat::Gateway(gateway) => gateway::check(gateway, style),
     });
     checks
@@ -79,6 +79,6 @@ fn server(agent: &AgentSetup, again: &str) -> Check {
     }
 }
 
-fn runs(program: &Path) -> bool {
+pub(super) fn runs(program: &Path) -> bool {
     program.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }

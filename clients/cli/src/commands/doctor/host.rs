@@ -44,17 +44,15 @@ fn watches(roots: &[&Path]) -> Option<Check> {
     for root in roots {
         count_folders(root, &mut folders);
     }
+    let detail = format!("{} folders to watch, the kernel allows {}", count(folders), count(limit));
     // Other programs watch folders, too; an editor easily uses half.
     Some(match folders.saturating_mul(2) > limit {
         true => Check::warn(
             "watches",
-            format!("{} folders to watch, the kernel allows {}", count(folders), count(limit)),
+            detail,
             "sudo sysctl fs.inotify.max_user_watches=524288 (until then the daemon scans for changes)",
         ),
-        false => Check::ok(
-            "watches",
-            format!("{} folders to watch, the kernel allows {}", count(folders), count(limit)),
-        ),
+        false => Check::ok("watches", detail),
     })
 }
 

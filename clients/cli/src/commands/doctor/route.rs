@@ -1,7 +1,6 @@
 //! What answers Claude Code's compactions, and how the last one ended.
 
-use std::path::Path;
-
+use super::agents::runs;
 use super::check::Check;
 use crate::commands::install::setup::{Installation, PluginSetup, VERSION_MIN};
 use crate::style::{Style, counted};
@@ -9,7 +8,7 @@ use crate::style::{Style, counted};
 const NAME: &str = "compaction";
 const INSTALL_COMMAND: &str = "longhaul install claude";
 
-pub(super) fn check(setup: &PluginSetup, style: &Style, runs: fn(&Path) -> bool) -> Check {
+pub(super) fn check(setup: &PluginSetup, style: &Style) -> Check {
     let by_hooks = |why: String| format!("claude: by Claude Code itself, with our hooks: {why}");
     let is_old = setup.claude.filter(|version| *version < VERSION_MIN);
     let Some(plugin) = &setup.installation else {
@@ -32,16 +31,11 @@ pub(super) fn check(setup: &PluginSetup, style: &Style, runs: fn(&Path) -> bool)
         let hint = format!("claude plugin enable {}", plugin.id);
         return Check::warn(NAME, by_hooks("the plugin is switched off".into()), hint);
     }
-    check_plugin(setup, plugin, style, runs)
+    check_plugin(setup, plugin, style)
 }
 
 /// Whether the enabled plugin can answer, and whether it did.
-fn check_plugin(
-    setup: &PluginSetup,
-    plugin: &Installation,
-    style: &Style,
-    runs: fn(&Path) -> bool,
-) -> Check {
+fn check_plugin(setup: &PluginSetup, plugin: &Installation, style: &Style) -> Check {
     if let Some(program) = plugin.program.as_deref().filter(|program| !runs(program)) {
         let detail =
             format!("claude: the plugin runs {}, which is not a program", program.display());

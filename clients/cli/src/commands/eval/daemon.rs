@@ -34,7 +34,7 @@ pub(super) struct PrivateDaemon {
     // end before its folder is removed.
     _guard: Process,
     process: Process,
-    client: Client,
+    pub(super) client: Client,
     folder: TempDir,
 }
 
@@ -75,10 +75,6 @@ impl PrivateDaemon {
         let guard = guard(&process.0, &folder)?;
         let client = wait_for_answer(&mut process.0, session, &folder).await?;
         Ok(Self { _guard: guard, process, client, folder })
-    }
-
-    pub(super) fn client(&self) -> Client {
-        self.client.clone()
     }
 
     /// Its folders for transcripts of Codex and of Claude Code.

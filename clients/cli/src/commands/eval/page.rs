@@ -1,37 +1,29 @@
 //! The printed report: every view at every budget, then what ours keeps by kind.
 
 use longhaul_eval::{Baseline, KeptRow, Measure, Report, Tally, VIEW_NAME};
-use serde::Serialize;
 
 use crate::session::Page;
 use crate::style::{Style, count, counted};
 
-#[derive(Serialize)]
-pub(super) struct EvalPage {
-    #[serde(flatten)]
-    pub(super) report: Report,
-}
-
-impl Page for EvalPage {
+impl Page for Report {
     fn text(&self, style: &Style) -> String {
-        let report = &self.report;
-        if report.corpus.cuts == 0 {
+        if self.corpus.cuts == 0 {
             return format!(
                 "{}; none is long enough to measure\n",
-                counted(report.corpus.distinct as u64, "session")
+                counted(self.corpus.distinct as u64, "session")
             );
         }
         let legend = "@N: score of a view of N tokens, the smaller of FRR and BFR, all in %\n";
         [
-            corpus(report),
-            remarks(report, style),
+            corpus(self),
+            remarks(self, style),
             "\n".to_owned(),
-            views(report, style),
+            views(self, style),
             style.dim(legend),
             "\n".to_owned(),
-            details(report, style),
-            contradicted(report, style),
-            report.summaries_line().map_or_else(String::new, |line| format!("\n{line}\n")),
+            details(self, style),
+            contradicted(self, style),
+            self.summaries_line().map_or_else(String::new, |line| format!("\n{line}\n")),
         ]
         .concat()
     }
@@ -161,9 +153,9 @@ mod tests {
         Session { name: "s".into(), repository: "r".into(), bytes: text.into_bytes() }
     }
 
-    fn page(sessions: &[Session]) -> EvalPage {
+    fn page(sessions: &[Session]) -> Report {
         let options = Options { budgets: vec![1000, 2000, 4000], baselines: true, misses: false };
-        EvalPage { report: evaluate(sessions, &options, &mut |_, _| Ok(String::new())).unwrap() }
+        evaluate(sessions, &options, &mut |_, _| Ok(String::new())).unwrap()
     }
 
     #[test]
@@ -186,7 +178,7 @@ mod tests {
         let report = evaluate(&copies[..], &options, &mut |_, _| {
             answers.next().unwrap_or_else(|| Ok(String::new()))
         });
-        let text = EvalPage { report: report.unwrap() }.text(&plain());
+        let text = report.unwrap().text(&plain());
         for part in ["a copy of one was left out", "1 view: not made, first: ", "no daemon"] {
             assert!(text.contains(part), "{part}: {text}");
         }

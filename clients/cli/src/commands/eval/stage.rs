@@ -18,8 +18,8 @@ use super::daemon::PrivateDaemon;
 pub(super) struct Stage {
     /// For sessions of Codex and of Claude Code.
     folders: [PathBuf; 2],
-    client: Client,
-    runtime: Handle,
+    pub(super) client: Client,
+    pub(super) runtime: Handle,
     stop: Arc<AtomicBool>,
     placed: Option<StagedSession>,
     /// Sessions so far: each gets its own folder, so that equal file names do not collide.
@@ -38,7 +38,7 @@ impl Stage {
     pub(super) fn new(daemon: &PrivateDaemon, stop: Arc<AtomicBool>) -> Self {
         Self {
             folders: daemon.folders(),
-            client: daemon.client(),
+            client: daemon.client.clone(),
             runtime: Handle::current(),
             stop,
             placed: None,
@@ -49,35 +49,16 @@ impl Stage {
     /// The daemon's view of a cut, within `budget` tokens. Call it from outside the runtime's threads.
     pub(super) fn view(&mut self, cut: &Cut<'_>, budget: u64) -> Result<String, String> {
         let thread_id = self.thread(cut)?;
-        let params = ViewParams {
-            thread_id,
-            max_tokens: Some(budget),
-            caps: None,
-            as_of: None,
-            focus: None,
-        };
+        let params = ViewParams { thread_id, max_tokens: Some(budget), ..ViewParams::default() };
         let answer = self.runtime.block_on(self.client.call::<View>(params));
         answer.map(|view| view.text.0).map_err(|error| error.to_string())
     }
 
     /// The thread with the part before a cut, fully ingested.
     pub(super) fn thread(&mut self, cut: &Cut<'_>) -> Result<String, String> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => Err("interrupted".to_owned()),
-            false => self.place(cut),
+        if self.stop.load(Ordering::Relaxed) {
+            return Err("interrupted".to_owned());
         }
-    }
-
-    pub(super) fn client(&self) -> Client {
-        self.client.clone()
-    }
-
-    /// Waits for a future. Call it from outside the runtime's threads.
-    pub(super) fn run<T>(&self, call: impl Future<Output = T>) -> T {
-        self.runtime.block_on(call)
-    }
-
-    fn place(&mut self, cut: &Cut<'_>) -> Result<String, String> {
         if let Some(placed) = &self.placed
             && placed.session == cut.session
             && placed.bytes == cut.bytes.len()

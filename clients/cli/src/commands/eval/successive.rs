@@ -42,7 +42,7 @@ pub(super) fn measure(
         let result = evaluate(transcripts, &options, &mut |cut, budget| {
             stage.view_after(cut, budget, parts)
         });
-        result.map_err(|error| Failure::new(INTERNAL, error.to_string()))
+        result.map_err(|error| Failure::new(INTERNAL, error))
     };
     Ok(Decay { compactions, once: report(1)?, successive: report(compactions)? })
 }
@@ -51,9 +51,9 @@ impl Stage {
     /// The view of the last of `parts` compactions of the history before a cut.
     fn view_after(&mut self, cut: &Cut<'_>, budget: u64, parts: usize) -> Result<String, String> {
         let thread_id = self.thread(cut)?;
-        let client = self.client();
-        self.run(async {
-            let items = history(&client, thread_id).await?;
+        let client = &self.client;
+        self.runtime.block_on(async {
+            let items = history(client, thread_id).await?;
             let (mut given, mut view) = (Vec::new(), String::new());
             for part in items.chunks(items.len().div_ceil(parts).max(1)) {
                 given.extend_from_slice(part);
@@ -77,10 +77,9 @@ async fn history(client: &Client, thread_id: String) -> Result<Vec<Value>, Strin
     loop {
         let params = HistoryGetParams {
             thread_id: thread_id.clone(),
-            as_of: None,
             cursor,
             max_bytes: Some(GIVEN_BYTES_MAX as u64),
-            opaque: None,
+            ..HistoryGetParams::default()
         };
         let page = client.call::<HistoryGet>(params).await.map_err(|error| error.to_string())?;
         bytes += page.items.iter().map(|item| item.get().len()).sum::<usize>();

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use directories::BaseDirs;
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_eval::{Corpus, Session, repository_of};
 
+use crate::commands::install::place::named_or_home;
 use crate::failure::{Failure, USAGE};
 
 /// Maximum bytes of text of a session, since it is held in memory; of a longer one the first whole lines are measured.
@@ -59,10 +59,6 @@ impl Transcripts {
     /// measure.
     pub(super) fn will_be_evaluated(&self, times: u64) {
         self.bar.set_length(self.paths.len() as u64 * 2 * times);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.paths.is_empty()
     }
 
     pub(super) fn finish(&self) {
@@ -138,13 +134,10 @@ fn collect(path: &Path, depth: usize, found: &mut Vec<Candidate>) {
 }
 
 fn agents_folders() -> Vec<PathBuf> {
-    let home = |variable: &str, folder: &str| {
-        let named = std::env::var_os(variable).filter(|home| !home.is_empty()).map(PathBuf::from);
-        named.or_else(|| BaseDirs::new().map(|folders| folders.home_dir().join(folder)))
-    };
-    let codex = home("CODEX_HOME", ".codex").into_iter();
+    let codex = named_or_home("CODEX_HOME", ".codex").into_iter();
     let codex = codex.flat_map(|home| [home.join("sessions"), home.join("archived_sessions")]);
-    let claude = home("CLAUDE_CONFIG_DIR", ".claude").into_iter().map(|home| home.join("projects"));
+    let claude = named_or_home("CLAUDE_CONFIG_DIR", ".claude").into_iter();
+    let claude = claude.map(|home| home.join("projects"));
     codex.chain(claude).collect()
 }
 

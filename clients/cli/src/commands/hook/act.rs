@@ -15,7 +15,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use longhaul_client::Client;
-use longhaul_protocol::policy::{Step, StepEvent, StepParams, StepResult};
+use longhaul_protocol::policy::{StepEvent, StepResult};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
@@ -113,9 +113,7 @@ async fn report(hook: &Hook<'_>, thread_id: &str, event: StepEvent) -> Result<St
     if read != thread_id {
         return Err(format!("the transcript belongs to thread {read}, not {thread_id}"));
     }
-    let params =
-        StepParams { thread_id: read, event, agent: None, model: None, context_window: None };
-    hook.call::<Step>(params).await
+    hook.step(read, event).await
 }
 
 /// Logs why the decision at this turn's end had no effect.

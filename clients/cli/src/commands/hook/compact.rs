@@ -96,11 +96,7 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
     }
     let (made, memory) = tokio::join!(compacted(&hook, &thread_id), hook.memory());
     let made = made?;
-    let parts = [
-        focus(payload.instructions.as_deref()),
-        Some(made.text),
-        memory.map(|text| format!("What longhaul remembers from earlier threads:\n\n{text}")),
-    ];
+    let parts = [focus(payload.instructions.as_deref()), Some(made.text), memory];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     let tail_tokens = tail_tokens(payload.context_window);
     Ok(Outcome::Briefing { text, tail_tokens, compaction_id: Some(made.compaction_id) })

@@ -105,14 +105,7 @@ impl Hook<'_> {
         let message = (!last_words.is_empty()).then(|| last_words.to_owned());
         let (boundaries, notify_only, compact_only) = (None, Some(true), None);
         let event = policy::StepEvent::TurnEnded { message, boundaries, notify_only, compact_only };
-        let params = policy::StepParams {
-            thread_id: thread_id.clone(),
-            event,
-            agent: None,
-            model: None,
-            context_window: None,
-        };
-        let stepped = match self.call::<policy::Step>(params).await {
+        let stepped = match self.step(thread_id.clone(), event).await {
             Ok(stepped) => stepped,
             // The daemon may have logged a decision that only the answer would have told of.
             Err(_) if self.is_late() && act::may(self) && act::start(self, &thread_id) => {

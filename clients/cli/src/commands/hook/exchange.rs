@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::Method;
+use longhaul_protocol::policy::{Step, StepEvent, StepParams, StepResult};
 use longhaul_protocol::thread::{Sync, SyncParams};
 use tokio::time::{Instant, timeout_at};
 
@@ -36,6 +37,17 @@ impl Hook<'_> {
             (Err(_), Some(named)) => Ok(named),
             (Err(why), None) => Err(why),
         }
+    }
+
+    /// Reports an event to the policy. The daemon knows agent, model and window from the transcript.
+    pub(super) async fn step(
+        &self,
+        thread_id: String,
+        event: StepEvent,
+    ) -> Result<StepResult, String> {
+        let params =
+            StepParams { thread_id, event, agent: None, model: None, context_window: None };
+        self.call::<Step>(params).await
     }
 
     /// Whether the daemon's time is up. The client's own limit is the same, in whole milliseconds.

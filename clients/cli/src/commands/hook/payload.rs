@@ -3,22 +3,16 @@
 use clap::ValueEnum;
 use serde::Deserialize;
 
+/// Maximum tokens of context that agents show whole. Codex moves more than 2,500 into a file and shows only its ends;
+/// Claude Code does so over 10,000 characters.
+pub(super) const CONTEXT_TOKENS_MAX: u64 = 2_400;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Agent {
     /// Codex
     Codex,
     /// Claude Code
     Claude,
-}
-
-impl Agent {
-    /// Maximum tokens of context that the agent shows whole. Codex moves more than 2,500 into a file and shows only
-    /// its ends; Claude Code does so over 10,000 characters.
-    pub(super) const fn context_tokens_max(self) -> u64 {
-        match self {
-            Self::Codex | Self::Claude => 2_400,
-        }
-    }
 }
 
 /// Supported events; both agents use the same names.

@@ -7,7 +7,7 @@ use longhaul_protocol::{checkpoint, context, history, memory};
 
 use super::answer_format::Answer;
 use super::exchange::Hook;
-use super::payload::Agent;
+use super::payload::{Agent, CONTEXT_TOKENS_MAX};
 use crate::commands::usage::bill::at_resume;
 
 /// Tokens of the checkpoint after a compaction.
@@ -73,8 +73,6 @@ pub(super) async fn answer(hook: &Hook<'_>) -> Result<Answer, String> {
     };
     let about = view.as_ref().map_or("memory", |(about, _)| about);
     let checkpoint = view.map(|(_, view)| format!("{GUIDE}\n\n{}", view.trim_end()));
-    let memory =
-        memory.map(|text| format!("What longhaul remembers from earlier threads:\n\n{text}"));
     let parts: Vec<String> = checkpoint.into_iter().chain(memory).collect();
     match (parts.is_empty(), complaint) {
         (true, Some(why)) if price.is_none() => Err(why),
@@ -111,7 +109,7 @@ impl Hook<'_> {
             HistoryEnd::Compaction => (COMPACTION, COMPACTED_TOKENS),
             HistoryEnd::Work => (about, max_tokens),
         };
-        let room = self.agent.context_tokens_max() - MEMORY_TOKENS - FRAME_TOKENS;
+        let room = CONTEXT_TOKENS_MAX - MEMORY_TOKENS - FRAME_TOKENS;
         let params = checkpoint::ViewParams {
             thread_id,
             max_tokens: Some(max_tokens.min(room)),
@@ -155,7 +153,7 @@ impl Hook<'_> {
         expanded.is_ok_and(|it| it.items.iter().any(|item| is_ours(item.get())))
     }
 
-    /// The memory for the start of a session, if any.
+    /// The memory for the start of a session with its heading, if any.
     pub(super) async fn memory(&self) -> Option<String> {
         let params = memory::SummaryParams {
             cwd: self.payload.cwd.clone(),
@@ -166,6 +164,7 @@ impl Hook<'_> {
         let summary = self.call::<memory::Summary>(params).await.ok()?;
         let text = summary.text.trim();
         let fits = text.len() as u64 <= MEMORY_TOKENS * 4;
-        (!text.is_empty() && fits).then(|| text.to_owned())
+        (!text.is_empty() && fits)
+            .then(|| format!("What longhaul remembers from earlier threads:\n\n{text}"))
     }
 }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use longhaul_client::Client;
-use longhaul_protocol::policy::{Effect, Step, StepEvent, StepParams, StepResult};
+use longhaul_protocol::policy::{Effect, StepEvent, StepResult};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
@@ -95,15 +95,7 @@ async fn step(
     let agent = args.agent.unwrap_or(Agent::Claude);
     let hook = Hook { agent, payload: &payload, client: &client, session, until };
     let thread_id = read_to_end(&hook).await?;
-    // The daemon knows the window from the sync above.
-    let params = StepParams {
-        thread_id,
-        event: event(&payload),
-        agent: None,
-        model: None,
-        context_window: None,
-    };
-    hook.call::<Step>(params).await
+    hook.step(thread_id, event(&payload)).await
 }
 
 fn turn_answer(stepped: StepResult) -> TurnAnswer {

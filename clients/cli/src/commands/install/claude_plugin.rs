@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::change::Change;
-use super::claude_plugin_files::{FILES, PROGRAM};
 use super::place;
 use super::plan::Plan;
+use super::plugin_files::{CLAUDE_FILES, PROGRAM};
 use crate::failure::Failure;
 
 /// Oldest version of Claude Code that the plugin was tested with.
@@ -113,7 +113,7 @@ pub(super) fn uninstall(plan: &mut Plan, folder: &Path) -> Result<(), Failure> {
     }
     let mut added = Vec::new();
     ADDED.iter().for_each(|path| files_below(&root.join(path), &mut added));
-    let ours = FILES.iter().map(|(path, _)| root.join(path));
+    let ours = CLAUDE_FILES.iter().map(|(path, _)| root.join(path));
     for path in ours.chain(added) {
         plan.change(Change::remove(path)?.own(&root));
     }
@@ -142,7 +142,7 @@ pub(in crate::commands) fn installation(folder: &Path) -> Option<Installation> {
         let program =
             fs::read_to_string(root.join(PROGRAM)).ok().and_then(|text| program_in(&text));
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-        let others = FILES.iter().filter(|(path, _)| *path != PROGRAM);
+        let others = CLAUDE_FILES.iter().filter(|(path, _)| *path != PROGRAM);
         let is_current = others.clone().all(|(path, built_in)| text(path) == *built_in);
         let is_enabled = enabled(SKILLS_ID) != Some(false);
         Installation { id: SKILLS_ID, is_enabled, is_current, program }
@@ -160,7 +160,7 @@ fn wanted(longhaul: &Path, socket: Option<&Path>, excerpts: bool) -> Vec<(&'stat
         socket.iter().flat_map(|path| ["--socket".into(), path.to_string_lossy().into_owned()]),
     );
     let words = serde_json::to_string(&words).unwrap_or_default();
-    let files = FILES.iter().map(|&(path, text)| match path {
+    let files = CLAUDE_FILES.iter().map(|&(path, text)| match path {
         PROGRAM => {
             let text = text.replace(&switch(false), &switch(excerpts));
             (path, text.replace(r#"["longhaul"]"#, &words))
@@ -241,7 +241,7 @@ mod tests {
         files_below(&folder.join("hooks"), &mut modules);
         let built_in = |path: &PathBuf| {
             let path = path.strip_prefix(&folder).unwrap().to_str().unwrap();
-            FILES.iter().any(|(built_in, _)| *built_in == path)
+            CLAUDE_FILES.iter().any(|(built_in, _)| *built_in == path)
         };
         assert!(modules.iter().all(built_in), "{modules:?}");
     }
@@ -278,7 +278,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(program_in(text), Some("/opt/my tools/longhaul".into()));
-        let (_, built_in) = FILES.iter().find(|(path, _)| *path == PROGRAM).unwrap();
+        let (_, built_in) = CLAUDE_FILES.iter().find(|(path, _)| *path == PROGRAM).unwrap();
         assert_eq!(program_in(built_in), None, "the marketplace's is found on the PATH");
     }
 

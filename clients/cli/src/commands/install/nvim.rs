@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::change::Change;
 use super::error::missing;
 use super::plan::{Direction, Plan};
-use super::{nvim_files, place};
+use super::{place, plugin_files};
 use crate::failure::{CONFIG, Failure};
 
 /// Folders that Neovim reads.
@@ -61,7 +61,7 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
 /// The plugin's files with their texts, from a folder or built in.
 fn wanted(from: Option<&Path>) -> Result<Vec<(PathBuf, String)>, Failure> {
     let Some(source) = from else {
-        let built_in = nvim_files::FILES.iter();
+        let built_in = plugin_files::NVIM_FILES.iter();
         return Ok(built_in.map(|&(path, text)| (path.into(), text.to_owned())).collect());
     };
     if !source.join("plugin").is_dir() {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn every_file_of_the_plugin_is_built_in() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../nvim");
-        let built_in = nvim_files::FILES.iter().map(|(path, _)| PathBuf::from(path));
+        let built_in = plugin_files::NVIM_FILES.iter().map(|(path, _)| PathBuf::from(path));
         assert_eq!(built_in.collect::<Vec<_>>(), files(&folder).unwrap());
     }
 }

@@ -7,7 +7,10 @@ use directories::BaseDirs;
 use crate::failure::{CONFIG, Failure};
 
 /// The folder that a variable names, else one below the home folder.
-pub(super) fn named_or_home(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
+pub(in crate::commands) fn named_or_home(
+    variable: &str,
+    below_home: &str,
+) -> Result<PathBuf, Failure> {
     match set(variable) {
         Some(folder) => Ok(folder),
         None => Ok(home()?.join(below_home)),

@@ -158,9 +158,7 @@ impl Page for ListNotesResult {
 impl Page for ReviewNoteResult {
     fn text(&self, _: &Style) -> String {
         match &self.note_id {
-            Some(note_id) => {
-                format!("Confirmed as your note ({note_id}).\n")
-            }
+            Some(note_id) => format!("Confirmed as your note ({note_id}).\n"),
             None => "Discarded.\n".to_owned(),
         }
     }

@@ -3,10 +3,11 @@
 use clap::Args;
 use futures_util::{Stream, stream};
 use longhaul_client::Client;
-use longhaul_protocol::event::{EventKind, SubscribeParams};
+use longhaul_protocol::event::EventKind;
 use longhaul_protocol::memory::{Run, RunParams, RunResult, RunState};
 
 use super::status::skips;
+use crate::commands::follow::subscribe;
 use crate::failure::Failure;
 use crate::progress::while_waiting_with;
 use crate::select;
@@ -52,8 +53,7 @@ pub(crate) async fn run(args: RunArgs, session: &Session) -> Result<(), Failure>
 
 /// Streams progress texts; `None` if the daemon does not report them.
 async fn progress(client: &Client) -> Option<impl Stream<Item = String> + use<>> {
-    let kinds = Some(vec![EventKind::MemoryProgress]);
-    let events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await.ok()?;
+    let events = subscribe(client, &[EventKind::MemoryProgress]).await.ok()?;
     Some(stream::unfold(events, |mut events| async {
         let event = events.next().await?;
         let words = match event.data["phase"].as_str() {

@@ -2,33 +2,12 @@
 
 use std::ops::Range;
 
-use crate::style::{Style, columns};
-
-/// Columns before each line.
-const INDENT: &str = "  ";
-
-/// Minimum width; a narrower terminal breaks the lines itself.
-const WIDTH_MIN: usize = 20;
+use crate::style::Style;
 
 /// Wraps the text into indented lines, with the parts at `marked` (bytes, in order) in color.
 pub(super) fn wrapped(text: &str, marked: &[Range<u64>], style: &Style) -> String {
-    let width = usize::from(style.width).saturating_sub(INDENT.len()).max(WIDTH_MIN);
-    let mut out = String::new();
-    let mut used = 0;
-    for (at, word) in words(text) {
-        let columns = columns(word);
-        if used > 0 && used + 1 + columns > width {
-            out.push('\n');
-            used = 0;
-        }
-        match used {
-            0 => out.push_str(INDENT),
-            _ => out.push(' '),
-        }
-        out.push_str(&painted(at, word, marked, style));
-        used += columns + usize::from(used > 0);
-    }
-    out + "\n"
+    let words = words(text).map(|(at, word)| painted(at, word, marked, style));
+    style.wrap(&format!("  {}\n", words.collect::<Vec<_>>().join(" ")), 2)
 }
 
 /// The words of a text with their byte offsets. A word wider than a line stays whole.

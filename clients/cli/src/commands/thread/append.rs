@@ -100,23 +100,17 @@ async fn send(
     let thread_id = thread_id.to_owned();
     let params = AppendParams { thread_id, items, expected_seq };
     client.call::<Append>(params).await.map_err(|error| {
-        let id = match &error {
-            ClientError::Refused(wire) => wire.data.as_ref().and_then(refused_id),
-            _ => None,
-        };
-        let kind = match &error {
-            ClientError::Refused(wire) => Some(wire.kind()),
-            _ => None,
-        };
-        let is_unknown = kind == Some(ErrorKind::ThreadNotFound);
-        match id {
+        let ClientError::Refused(wire) = &error else { return error.into() };
+        let hint = match wire.data.as_ref().and_then(refused_id) {
             // The index within the batch is useless, since the input has several.
-            Some(id) => Failure::from(error).with_hint(format!("the item with the id {id:?}")),
-            None if is_unknown => Failure::from(error).with_hint(
-                "only a thread of longhaul thread open takes items; agents write their own",
-            ),
-            None => error.into(),
-        }
+            Some(id) => format!("the item with the id {id:?}"),
+            None if wire.kind() == ErrorKind::ThreadNotFound => {
+                "only a thread of longhaul thread open takes items; agents write their own"
+                    .to_owned()
+            }
+            None => return error.into(),
+        };
+        Failure::from(error).with_hint(hint)
     })
 }
 

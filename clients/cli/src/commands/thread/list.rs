@@ -51,8 +51,7 @@ impl Page for ThreadListResult {
         if self.threads.is_empty() {
             return "No threads. longhaul status shows which folders are read.\n".to_owned();
         }
-        let ids: Vec<&str> = self.threads.iter().map(|thread| thread.thread_id.as_str()).collect();
-        let id_chars = short_len(&ids);
+        let id_chars = short_len(self.threads.iter().map(|thread| thread.thread_id.as_str()));
         let rows = self.threads.iter().map(|thread| row(thread, id_chars, style)).collect();
         // On a narrow terminal, the title says more than its sizes.
         let sizes: &[&str] = if style.is_wide() { &[">items", ">size"] } else { &[] };

@@ -70,33 +70,24 @@ impl Tail<'_> {
     async fn follow(&mut self, client: Client, events: Subscription) -> Result<(), Failure> {
         let (mut client, mut events) = (client, events);
         loop {
-            let is_ours = loop {
-                match events.next().await {
-                    // A gap, or an unknown kind of a newer daemon.
-                    Some(event) if event.kind != <&str>::from(EventKind::ThreadUpdated) => {
-                        break true;
-                    }
-                    Some(event) if event.data["thread_id"] == self.thread_id.as_str() => {
-                        break true;
-                    }
-                    Some(_) => {}
-                    None => break false,
+            match events.next().await {
+                None => (client, events) = follow::reconnect(self.session, &KINDS).await?,
+                // Also after a gap, or an unknown kind of a newer daemon, there may be items of ours.
+                Some(event)
+                    if event.kind == <&str>::from(EventKind::ThreadUpdated)
+                        && event.data["thread_id"] != self.thread_id.as_str() =>
+                {
+                    continue;
                 }
-            };
-            if !is_ours {
-                (client, events) = follow::reconnect(self.session, &KINDS).await?;
+                Some(_) => {}
             }
-            match self.catch_up(&client).await {
-                Ok(()) => {}
-                // Not ingested yet after a rebuild, or the daemon is stopping: wait for the next event.
-                Err(Stopped::Daemon) => {}
-                Err(Stopped::Reader(failure)) => return Err(failure),
-            }
+            self.catch_up(&client).await?;
         }
     }
 
-    /// Shows all new items.
-    async fn catch_up(&mut self, client: &Client) -> Result<(), Stopped> {
+    /// Shows all new items. Where the daemon does not answer (it has not ingested them after a rebuild, or is stopping),
+    /// the next event tries again.
+    async fn catch_up(&mut self, client: &Client) -> Result<(), Failure> {
         loop {
             let params = ItemsParams {
                 thread_id: self.thread_id.clone(),
@@ -104,9 +95,9 @@ impl Tail<'_> {
                 limit: Some(PAGE_ROWS_MAX),
                 ..Default::default()
             };
-            let page = client.call::<Items>(params).await.map_err(|_| Stopped::Daemon)?;
+            let Ok(page) = client.call::<Items>(params).await else { return Ok(()) };
             let more = page.more;
-            self.show(&page).map_err(Stopped::Reader)?;
+            self.show(&page)?;
             if !more {
                 return Ok(());
             }
@@ -129,13 +120,6 @@ impl Tail<'_> {
         }
         self.session.print_text(&text)
     }
-}
-
-enum Stopped {
-    /// The daemon did not answer.
-    Daemon,
-    /// The output is closed.
-    Reader(Failure),
 }
 
 /// Time, kind, tokens and beginning of an item, in one line of the terminal.

@@ -129,10 +129,7 @@ fn is_writable(pid: u32, descriptor: &str) -> bool {
 
 /// Waits briefly for the end of the running turn: a compaction is recorded before its own turn ends.
 async fn has_rested(server: &mut AppServer) -> Result<bool, String> {
-    match timeout(TURN_END_TIMEOUT, server.wait_idle()).await {
-        Ok(rested) => Ok(rested?),
-        Err(_) => Ok(false),
-    }
+    Ok(timeout(TURN_END_TIMEOUT, server.wait_idle()).await.unwrap_or(Ok(false))?)
 }
 
 /// The time of Codex's own record of the compaction, Unix milliseconds.
@@ -154,8 +151,8 @@ async fn turn_at(server: &mut AppServer, at: i64) -> Result<Turn, String> {
     let mut cursor = Value::Null;
     let mut is_newest = true;
     for _ in 0..PAGES_MAX {
-        let page = json!({ "sortDirection": "desc", "itemsView": "full", "limit": TURNS_PER_PAGE });
-        let page = server.call_thread("thread/turns/list", merged(page, "cursor", cursor)).await?;
+        let page = json!({ "sortDirection": "desc", "itemsView": "full", "limit": TURNS_PER_PAGE, "cursor": cursor });
+        let page = server.call_thread("thread/turns/list", page).await?;
         let turns = page["data"].as_array().map_or(&[][..], Vec::as_slice);
         for (place, turn) in turns.iter().enumerate() {
             if let Some(is_compaction_alone) = compacts_at(turn, at) {
@@ -186,11 +183,6 @@ fn compacts_at(turn: &Value, at: i64) -> Option<bool> {
     };
     let is_alone = items.iter().filter(compacts).count() == items.len();
     items.iter().filter(compacts).any(is_then).then_some(is_alone)
-}
-
-fn merged(mut params: Value, field: &str, value: impl Into<Value>) -> Value {
-    params[field] = value.into();
-    params
 }
 
 #[cfg(test)]

@@ -18,10 +18,11 @@ const TAIL_BYTES: u64 = 4 * 1024;
 
 /// The path of the log with this name; creates its folder if missing.
 pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
-    let no_home = || Failure::new(CONFIG, "there is no home folder to keep the state in");
-    let folder = socket::default_state_dir()
-        .ok_or_else(no_home)
-        .map_err(|failure| failure.with_hint("set LONGHAUL_STATE_DIR"))?;
+    let no_home = || {
+        Failure::new(CONFIG, "there is no home folder to keep the state in")
+            .with_hint("set LONGHAUL_STATE_DIR")
+    };
+    let folder = socket::default_state_dir().ok_or_else(no_home)?;
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|error| unwritable(&folder, &error))?;
     Ok(folder.join(name))

@@ -11,6 +11,12 @@ use super::tool::{Action, Call};
 /// Passes each entry of a line to a visitor; see [`SourceSpec::read`].
 pub type ReadLine = fn(&[u8], bool, &mut dyn FnMut(Entry<'_>));
 
+/// Converts a line to items; see [`SourceSpec::responses`].
+pub type ToResponses = fn(&[u8]) -> Vec<Value>;
+
+/// Interprets a call of an agent's own tools; see [`SourceSpec::interpret`].
+pub type Interpret = fn(&Call<'_>) -> Option<Action>;
+
 /// Composes a transcript; see [`SourceSpec::continuation`].
 pub type Continue = fn(&Continuation<'_>) -> NewTranscript;
 
@@ -29,9 +35,9 @@ pub struct SourceSpec {
     /// Whether a line that is too long to be read is an item of the history, judged by its first bytes.
     pub is_item: fn(&str) -> bool,
     /// Converts a line to items of the Responses API; `None` if lines already contain such items.
-    pub responses: Option<fn(&[u8]) -> Vec<Value>>,
+    pub responses: Option<ToResponses>,
     /// Interprets a call of the agent's own tools; returns `None` for calls it does not know.
-    pub interpret: Option<fn(&Call<'_>) -> Option<Action>>,
+    pub interpret: Option<Interpret>,
     /// The command that resumes a thread, before its id; empty if there is none.
     pub resume: &'static [&'static str],
     /// Tells a person how to undo a compaction in the agent's open session, with `{compaction_id}` for its id; empty

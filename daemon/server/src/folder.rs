@@ -70,10 +70,7 @@ pub fn replace(
     new: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    match fs::remove_file(new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    if_there(fs::remove_file(new))?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(new)?;
     let written = write(&mut file).and_then(|()| file.sync_all());
     if let Err(error) = written.and_then(|()| fs::rename(new, path)) {
@@ -81,6 +78,11 @@ pub fn replace(
         return Err(error);
     }
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// Ignores the failure of work on a file that does not exist.
+pub fn if_there(done: io::Result<()>) -> io::Result<()> {
+    done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
+use longhaul_core::job::{Failure, Job, JobKey, JobRequest, Kind, Token};
 use longhaul_core::limits::DAY_MS;
 use longhaul_store::{CompactionTable, PolicyTable, RetentionRules};
 use tokio::sync::Notify;
@@ -45,11 +45,8 @@ impl Work for PruneWork {
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
         // Expired data may be removed without the claim.
-        self.0.prune().await.map(drop).map_err(|error| Failure {
-            kind: FailureKind::Transient,
-            detail: error.to_string(),
-            retry_after_ms: None,
-        })
+        self.0.prune().await?;
+        Ok(())
     }
 }
 

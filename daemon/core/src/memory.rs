@@ -25,7 +25,6 @@ pub mod own;
 pub mod place;
 mod plain;
 pub mod read_log;
-pub(crate) mod slug;
 mod span;
 pub mod summary;
 pub mod usage;

@@ -38,6 +38,14 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, b)| match at {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
 /// Lower-case letters and digits of `words`, joined by single hyphens, at most `bytes` bytes; may be empty. Non-ASCII
 /// letters are dropped, since file systems treat them differently.
 pub fn slug(words: &str, bytes: usize) -> String {

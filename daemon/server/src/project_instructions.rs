@@ -31,12 +31,12 @@ pub(crate) fn read(codex_home: &Path, cwd: &Path) -> Option<String> {
     let folders = folders(cwd, &rules.root_markers);
     let root = folders.first().and_then(|root| root.canonicalize().ok());
     for folder in folders {
-        if joined.left() == 0 {
+        if joined.left == 0 {
             break;
         }
         let mut places = rules.names().map(|name| folder.join(name));
         let first = places.find_map(|path| inside(&path, root.as_deref()?));
-        joined.push(&first.and_then(|path| beginning(&path, joined.left())).unwrap_or_default());
+        joined.push(&first.and_then(|path| beginning(&path, joined.left)).unwrap_or_default());
     }
     let global = InstructionRules::global_names().find_map(|name| {
         let bytes = beginning(&codex_home.join(name), GLOBAL_BYTES_MAX)?;

@@ -136,7 +136,7 @@ impl JobTable {
         .bind(filter.state.map(<&str>::from))
         .bind(limit);
         let jobs = self.0.pools().read(async |pool| jobs.fetch_all(&pool).await).await?;
-        Ok(jobs.into_iter().filter_map(decoded).collect())
+        Ok(jobs.into_iter().filter_map(|body: Vec<u8>| decoded(&body)).collect())
     }
 
     /// Events of a job, oldest first, at most [`EVENTS_PER_JOB_MAX`].
@@ -185,18 +185,24 @@ async fn first(
     // statements.
     let query = concat!(in_state!("running"), in_state!("queued"), in_state!("failed"));
     let jobs = sqlx::query_scalar(query).bind(kind.into_str()).bind(limit);
-    Ok(jobs.fetch_all(executor).await?.into_iter().filter_map(decoded).collect())
+    Ok(jobs
+        .fetch_all(executor)
+        .await?
+        .into_iter()
+        .filter_map(|body: Vec<u8>| decoded(&body))
+        .collect())
 }
 
 async fn read(executor: impl SqliteExecutor<'_>, key: &JobKey) -> Result<Option<Job>, sqlx::Error> {
     let job = sqlx::query_scalar("SELECT body FROM job WHERE kind = ?1 AND subject = ?2");
     let job = job.bind(key.kind.into_str()).bind(key.subject.as_str());
-    Ok(job.fetch_optional(executor).await?.and_then(decoded))
+    let body: Option<Vec<u8>> = job.fetch_optional(executor).await?;
+    Ok(body.and_then(|body| decoded(&body)))
 }
 
 /// An unreadable job counts as absent and is requested again, under a new epoch.
-fn decoded(body: Vec<u8>) -> Option<Job> {
-    serde_json::from_slice(&body)
+fn decoded(body: &[u8]) -> Option<Job> {
+    serde_json::from_slice(body)
         .inspect_err(|error| tracing::warn!(%error, "a stored job is unreadable and will be requested again"))
         .ok()
 }

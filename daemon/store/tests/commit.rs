@@ -12,7 +12,7 @@ async fn a_batch_reads_back_after_reopening() {
     let (store, opened) = temp.open().await;
     assert!(opened.created && opened.moved_aside.is_none());
     let given = file("/a.jsonl", "t1", 50, 130);
-    let committed = store.projection.commit(&[given.clone()]).await.unwrap();
+    let committed = store.projection.commit(std::slice::from_ref(&given)).await.unwrap();
     assert!(committed[0].is_current);
     store.database.close().await;
 

@@ -86,7 +86,7 @@ fn split(
     let bytes = assembled.as_deref().unwrap_or(bytes);
     let (mut lines, mut pieces) = (Lines::new(Drip { bytes, step }, 0, bytes_max), Vec::new());
     loop {
-        match lines.next().unwrap() {
+        match lines.next_piece().unwrap() {
             transcript::Piece::Line(line) => pieces.push(Piece::of(&line)),
             transcript::Piece::End { offset, rest } => {
                 pieces.extend(Line::of_rest(offset, rest).iter().map(Piece::of));

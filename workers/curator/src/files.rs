@@ -20,17 +20,9 @@ const PATH_BYTES_MAX: usize = 512;
 
 /// Files by path.
 #[derive(Debug)]
-pub(crate) struct Files(BTreeMap<String, String>);
+pub(crate) struct Files(pub(crate) BTreeMap<String, String>);
 
 impl Files {
-    pub(crate) fn new(files: BTreeMap<String, String>) -> Self {
-        Self(files)
-    }
-
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.0.iter()
-    }
-
     /// Runs a tool call; an error tells the model why not.
     pub(crate) fn run(&mut self, call: &FileCall) -> Result<String, String> {
         let FileCall { tool, path, text, new_text, line, lines } = call;

@@ -47,7 +47,7 @@ async fn work(client: &Client, claim: ClaimedJob) -> Result<(), ClientError> {
     let conversation = Conversation::new(request.into_bytes(), messages_bytes_max);
     let worked = tokio::select! {
         error = job.renewed(Duration::from_millis(heartbeat_ms)) => Err(error),
-        worked = job.edit(conversation, Files::new(files.collect())) => worked,
+        worked = job.edit(conversation, Files(files.collect())) => worked,
     };
     match worked {
         Err(ClientError::Refused(error)) => job.fail(&error.message).await,
@@ -122,7 +122,7 @@ impl Job<'_> {
             path: path.clone(),
             text: text.clone().into(),
         };
-        let result = Some(WorkResult::Curate { files: files.all().map(file).collect() });
+        let result = Some(WorkResult::Curate { files: files.0.iter().map(file).collect() });
         let (job, token) = (self.name.clone(), self.token.clone());
         match self.call::<Complete>(CompleteParams { job, token, result }).await {
             Ok(_) => Ok(None),

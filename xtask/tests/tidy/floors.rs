@@ -94,7 +94,7 @@ const BRIEFING: &[Floor] = &[
 /// Memory in the core, lowest first.
 const CORE_MEMORY: &[Floor] = &[
     &["day", "eligible", "learning", "place", "plain", "span", "usage"],
-    &["cite", "edits", "own", "read_log", "slug"],
+    &["cite", "edits", "own", "read_log"],
     &["extract"],
     &["consolidate", "input"],
     &["agent"],
@@ -232,7 +232,7 @@ const MEMORY: &[Floor] = &[
     &["citations", "reader", "thread_reader"],
     &["extract"],
     &["publish", "scan"],
-    &["curation", "notes", "status", "waves"],
+    &["curation", "notes", "status"],
     &["curator"],
     &["runs"],
     &["upkeep"],

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::truncate::{Policy, merge_parts, truncate, truncate_formatted, truncate_parts};
+use super::truncate::{
+    Policy, Truncation, merge_parts, truncate, truncate_formatted, truncate_parts,
+};
 
 /// Token limit for a tool's output unless the model or the user sets one. Matches Codex.
 pub const TOOL_OUTPUT_TOKENS: u64 = 10_000;
@@ -53,6 +55,16 @@ pub enum Form {
     Formatted,
 }
 
+impl Form {
+    /// Cuts a text that is the only part.
+    pub fn cut(self, text: &str, policy: Policy) -> Truncation {
+        match self {
+            Self::Plain => truncate(text, policy),
+            Self::Formatted => truncate_formatted(text, policy),
+        }
+    }
+}
+
 /// Cuts an item at recording. Only outputs of functions and custom tools are cut; messages, call
 /// arguments and tool search results stay whole. Returns how much was removed, 0 if nothing.
 pub fn record(item: &mut Value, policy: Policy, form: Form) -> u64 {
@@ -80,10 +92,7 @@ pub fn record(item: &mut Value, policy: Policy, form: Form) -> u64 {
 }
 
 fn shorten(text: &mut String, policy: Policy, form: Form) -> u64 {
-    let cut = match form {
-        Form::Plain => truncate(text, policy),
-        Form::Formatted => truncate_formatted(text, policy),
-    };
+    let cut = form.cut(text, policy);
     *text = cut.text;
     cut.removed
 }

@@ -16,16 +16,10 @@ const ITEM_TOKENS: u64 = 4;
 /// Estimates items by their size (rules of [`crate::tokens`]). The estimate of several items is the
 /// sum of their estimates.
 pub fn of_items<'a>(items: impl IntoIterator<Item = &'a str>) -> Breakdown {
-    sum(items.into_iter().map(codex::breakdown))
-}
-
-/// Counts items with a real tokenizer: the decoded text of each, since a model does not see escapes.
-/// Images and encrypted payloads are estimated by their size.
-pub fn count_items<'a>(
-    items: impl IntoIterator<Item = &'a str>,
-    tokenizer: Tokenizer,
-) -> Breakdown {
-    sum(items.into_iter().map(|item| count_item(item, tokenizer)))
+    items.into_iter().map(codex::breakdown).fold(Breakdown::default(), |mut sum, breakdown| {
+        sum.add(&breakdown);
+        sum
+    })
 }
 
 /// Tokens of a text, by its size or with a tokenizer.
@@ -68,14 +62,9 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-fn sum(breakdowns: impl Iterator<Item = Breakdown>) -> Breakdown {
-    breakdowns.fold(Breakdown::default(), |mut sum, breakdown| {
-        sum.add(&breakdown);
-        sum
-    })
-}
-
-fn count_item(json: &str, tokenizer: Tokenizer) -> Breakdown {
+/// Counts an item with a real tokenizer: its decoded text, since a model does not see escapes. Images and encrypted
+/// payloads are estimated by their size.
+pub fn count_item(json: &str, tokenizer: Tokenizer) -> Breakdown {
     let Some((item, _)) = codex::read_item(json) else {
         return Breakdown::of(ContextKind::Other, tokenizer.count(json));
     };
@@ -214,7 +203,7 @@ mod tests {
     #[test]
     fn a_tokenizer_counts_the_decoded_text() {
         let item = r#"{"type":"message","role":"user","content":"a\n\n\n\n\n\n\n\nb"}"#;
-        let counted = count_items([item], Tokenizer::O200k).total();
+        let counted = count_item(item, Tokenizer::O200k).total();
         assert!((5..12).contains(&counted), "{counted}");
     }
 
@@ -231,10 +220,10 @@ mod tests {
             |parts: &str| format!(r#"{{"type":"message","role":"user","content":[{parts}]}}"#);
         let output =
             format!(r#"{{"type":"function_call_output","call_id":"c","output":[{text},{image}]}}"#);
-        let plain = count_items([message(text).as_str()], Tokenizer::O200k);
+        let plain = count_item(&message(text), Tokenizer::O200k);
         assert_eq!(plain.total(), 2 + ITEM_TOKENS);
         for item in [message(&format!("{text},{image}")), output] {
-            let counted = count_items([item.as_str()], Tokenizer::O200k);
+            let counted = count_item(&item, Tokenizer::O200k);
             assert_eq!(counted.get(ContextKind::Images), tokens::of_bytes(tokens::IMAGE_BYTES));
             assert_eq!(counted.total() - counted.get(ContextKind::Images), 2 + ITEM_TOKENS);
         }

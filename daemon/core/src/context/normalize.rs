@@ -104,7 +104,7 @@ impl AsRef<str> for ValidItem<'_> {
 /// Makes a history valid. Idempotent.
 pub fn normalize<'a>(items: &[&'a str], options: &Options) -> NormalizedHistory<'a> {
     let heads: Vec<Head<'_>> = items.iter().map(|item| Head::of(item)).collect();
-    let mut work = Work::new(items.len());
+    let mut work = Work::default();
     work.drop_requested(&heads, &options.remove);
     work.drop_where(ChangeKind::InvisibleRemoved, &heads, |head| head.is_invisible());
     if options.for_request {
@@ -147,6 +147,7 @@ fn readable(item: &str) -> Cow<'_, str> {
     }
 }
 
+#[derive(Default)]
 struct Work {
     /// Items removed from their position.
     gone: BTreeSet<usize>,
@@ -156,7 +157,6 @@ struct Work {
     /// Items inserted after an item: synthesized or moved.
     behind: BTreeMap<usize, InsertedItem>,
     changes: Vec<Change>,
-    length: usize,
 }
 
 enum InsertedItem {
@@ -165,17 +165,6 @@ enum InsertedItem {
 }
 
 impl Work {
-    fn new(length: usize) -> Self {
-        Self {
-            gone: BTreeSet::new(),
-            moved: BTreeSet::new(),
-            edited: BTreeMap::new(),
-            behind: BTreeMap::new(),
-            changes: Vec::new(),
-            length,
-        }
-    }
-
     fn note(&mut self, kind: ChangeKind, index: usize, head: &Head<'_>) {
         self.changes.push(Change { kind, index, call_id: head.call_id() });
     }
@@ -196,7 +185,7 @@ impl Work {
             self.drop(ChangeKind::Removed, index, &heads[index]);
         }
         for &index in remove {
-            if let Some(other) = pairs.counterpart(index) {
+            if let Some(&other) = pairs.matched.get(&index) {
                 self.drop(ChangeKind::CounterpartRemoved, other, &heads[other]);
             }
         }
@@ -271,8 +260,8 @@ impl Work {
 
     /// Repairs the newest output only, and not if a request came after it: a person's images stay.
     fn repair_image(&mut self, items: &[&str], heads: &[Head<'_>]) {
-        let newest = (0..self.length).rev().find(|index| {
-            self.stays(*index) && (heads[*index].is_output() || heads[*index].is_user())
+        let newest = (0..items.len()).rev().find(|index| {
+            self.stays(*index) && (heads[*index].is_output() || heads[*index].is_user)
         });
         let Some(index) = newest.filter(|index| heads[*index].is_output()) else { return };
         let item = self.edited.get(&index).map_or(items[index], String::as_str);

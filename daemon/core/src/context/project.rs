@@ -47,18 +47,14 @@ impl InstructionRules {
 /// Joins a project's files from the root down, up to the byte limit.
 #[derive(Debug)]
 pub struct InstructionText {
-    left: u64,
+    /// Bytes left for the next file; 0 if no more may be read.
+    pub left: u64,
     texts: Vec<String>,
 }
 
 impl InstructionText {
     pub fn new(rules: &InstructionRules) -> Self {
         Self { left: rules.bytes_max, texts: Vec::new() }
-    }
-
-    /// Bytes left for the next file; 0 if no more may be read.
-    pub fn left(&self) -> u64 {
-        self.left
     }
 
     /// Adds the beginning of a file. A split character becomes U+FFFD.
@@ -106,7 +102,7 @@ mod tests {
             InstructionText::new(&InstructionRules { bytes_max: 6, ..InstructionRules::default() });
         for (file, left) in [("root", 2), (" \n", 2), ("leaf", 0), ("more", 0)] {
             joined.push(file.as_bytes());
-            assert_eq!(joined.left(), left, "{file:?}");
+            assert_eq!(joined.left, left, "{file:?}");
         }
     }
 

@@ -4,113 +4,77 @@
 //! all settings are sent again. It advances with every user turn, even one that sent nothing; turns without the
 //! person (review, compaction) leave it unchanged.
 
-use serde::{Deserialize, Serialize};
-
 use crate::rollout::TurnSettings;
 
 /// Settings that a model receives. An absent part is not sent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settings {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaboration_mode: Option<CollaborationMode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// Project instructions (AGENTS.md); compared only on request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents_md: Option<String>,
     /// Memory; compared only on request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
     /// Usually one.
-    #[serde(default)]
     pub places: Vec<WorkingFolder>,
     /// Current date, such as `2026-11-21`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_date: Option<String>,
     /// Such as `Europe/Paris`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkingFolder {
     /// Name, if there are several folders.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     pub cwd: String,
     /// The shell commands run in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Network {
-    #[serde(default)]
     pub allowed: Vec<String>,
-    #[serde(default)]
     pub denied: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Permissions {
     /// The profile, such as `workspace-write`.
-    #[serde(default)]
     pub profile: String,
     /// When to ask the person, such as `on-request`.
-    #[serde(default)]
     pub approval_policy: String,
     /// The harness's text about both; a change of the text alone is not sent.
-    #[serde(default)]
     pub instructions: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CollaborationMode {
     /// Such as `plan`.
-    #[serde(default)]
     pub mode: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
     /// May be empty.
-    #[serde(default)]
     pub instructions: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Personality {
-    #[serde(default)]
     pub name: String,
-    #[serde(default)]
     pub instructions: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Model {
-    #[serde(default)]
     pub name: String,
-    #[serde(default)]
     pub instructions: String,
 }
 

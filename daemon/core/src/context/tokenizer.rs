@@ -3,6 +3,7 @@
 //! A vocabulary is unpacked at first use and stays for the life of the process (at most 26 MB in all).
 //! Counting megabytes takes seconds: call it from a blocking thread.
 
+use strum::VariantNames as _;
 use tiktoken::CoreBpe;
 
 /// Bytes counted at once. The crate's cost grows faster than its input in text without spaces (a megabyte
@@ -13,6 +14,8 @@ const PIECE_BYTES: usize = 64 * 1_024;
 const SEAM_BYTES: usize = 4 * 1_024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::EnumString, strum::VariantNames)]
+#[strum(serialize_all = "lowercase")]
 pub enum Tokenizer {
     /// GPT-4o and later.
     O200k,
@@ -21,15 +24,11 @@ pub enum Tokenizer {
 }
 
 impl Tokenizer {
-    pub const NAMES: [&'static str; 2] = ["o200k", "cl100k"];
+    pub const NAMES: &'static [&'static str] = Self::VARIANTS;
 
     /// Finds a tokenizer by name, with or without the `_base` suffix of vocabularies.
     pub fn of_name(name: &str) -> Option<Self> {
-        match name.strip_suffix("_base").unwrap_or(name) {
-            "o200k" => Some(Self::O200k),
-            "cl100k" => Some(Self::Cl100k),
-            _ => None,
-        }
+        name.strip_suffix("_base").unwrap_or(name).parse().ok()
     }
 
     /// Counts tokens. Exact, except that runs of more than 64 KiB without a space are cut into pieces and
@@ -126,6 +125,6 @@ mod tests {
     fn names_are_known_with_and_without_their_suffix() {
         assert_eq!(Tokenizer::of_name("o200k_base"), Some(Tokenizer::O200k));
         assert_eq!(Tokenizer::of_name("gpt2"), None);
-        assert!(Tokenizer::NAMES.into_iter().all(|name| Tokenizer::of_name(name).is_some()));
+        assert!(Tokenizer::NAMES.iter().all(|name| Tokenizer::of_name(name).is_some()));
     }
 }

@@ -169,23 +169,18 @@ fn positive(tokens: Option<u64>) -> Option<u64> {
 }
 
 fn whole(known: &WindowSources<'_>) -> (u64, Origin) {
-    if let Some(tokens) = positive(known.asked) {
-        return (tokens, Origin::Request);
-    }
-    if let Some(tokens) = positive(known.configured) {
-        return (tokens, Origin::Config);
-    }
-    if let Some(tokens) = positive(known.reported) {
-        return (tokens, Origin::RunningAgent);
-    }
-    if let Some(tokens) = positive(known.stated) {
-        return (undo_effective(tokens), Origin::Transcript);
-    }
-    if let Some(tokens) = positive(known.agent_window) {
-        return (tokens, Origin::Agent);
-    }
-    if let Some((_, tokens)) = compaction(known) {
-        return (tokens, Origin::AgentCompaction);
+    let compaction = compaction(known).map(|(_, window)| window);
+    let stated = [
+        (known.asked, Origin::Request),
+        (known.configured, Origin::Config),
+        (known.reported, Origin::RunningAgent),
+        (known.stated.map(undo_effective), Origin::Transcript),
+        (known.agent_window, Origin::Agent),
+        (compaction, Origin::AgentCompaction),
+    ];
+    let mut stated = stated.into_iter();
+    if let Some(found) = stated.find_map(|(tokens, origin)| Some((positive(tokens)?, origin))) {
+        return found;
     }
     let assumed = match known.model.and_then(of_model) {
         Some(tokens) => (tokens, Origin::ModelTable),

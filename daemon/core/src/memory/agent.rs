@@ -31,6 +31,7 @@ use crate::digest::Digest128;
 
 pub use carry::{carry_over, removed_texts, without_dropped};
 pub use check::{CheckInputs, check};
+pub use line::group;
 pub use task::{AgentTask, task};
 pub use tool_calls::{AgentAnswer, ToolCall, ToolName, schema};
 

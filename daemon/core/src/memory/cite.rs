@@ -69,7 +69,8 @@ pub fn strip(answer: &str) -> String {
 fn add_line(line: &str, found: &mut Citations) {
     let line = line.trim_start_matches("- ");
     let id = line.strip_prefix("thread ").unwrap_or(line).trim().trim_matches('`');
-    if is_thread_id(id) {
+    // The form of every known agent's thread ids.
+    if crate::text::is_uuid(id) {
         if !found.thread_ids.iter().any(|known| known == id)
             && found.thread_ids.len() < CITATIONS_MAX
         {
@@ -94,15 +95,6 @@ fn entry(line: &str) -> Option<Citation> {
     let note = note.strip_prefix("note=").unwrap_or(note).trim_matches(['[', ']']);
     let note = crate::text::one_line_cut(note, super::learning::QUOTE_BYTES);
     (is_sound && !climbs).then(|| Citation { path: path.to_owned(), line_start, line_end, note })
-}
-
-/// Whether it is a UUID, the form of every known agent's thread ids.
-fn is_thread_id(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use super::extract::keywords;
 use super::learning::{Evidence, Learning, LearningKind, RolloutMemory, TEXT_BYTES};
 use super::place;
 use super::plain::plain;
-use super::slug::stem;
+use crate::digest::Digest128;
 use crate::redact::redact;
 use crate::step::Origin;
 use crate::{limits, quote, text};
@@ -277,8 +277,13 @@ fn task(stored: &ExtractedThread<'_>) -> TaskEntry {
     }
 }
 
-/// File with a thread's summary, below the memory folder.
+/// File with a thread's summary below the memory folder: its date, the slug, and eight digits of its id's digest for
+/// uniqueness. It is stable as long as the slug is.
 fn summary_path(memory: &RolloutMemory) -> String {
-    let stem = stem(memory.created_at_ms, &memory.rollout_slug, &memory.thread_id);
-    format!("rollout_summaries/{stem}.md")
+    let digest = Digest128::of(memory.thread_id.as_bytes()).to_string();
+    let (date, mark) = (date(memory.created_at_ms), &digest[..8]);
+    match memory.rollout_slug.as_str() {
+        "" => format!("rollout_summaries/{date}-{mark}.md"),
+        slug => format!("rollout_summaries/{date}-{slug}-{mark}.md"),
+    }
 }

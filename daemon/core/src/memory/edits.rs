@@ -90,7 +90,7 @@ impl Edits {
         files
     }
 
-    /// Suppresses a line of ours that the person removed in another wording.
+    /// Suppresses a line of ours that the person removed, perhaps in another wording.
     pub fn take_out(&mut self, path: &str, text: String) {
         if self.removed.len() < REMOVED_MAX {
             self.removed.insert(RemovedLine { path: path.to_owned(), text });
@@ -123,10 +123,7 @@ impl Edits {
         }
         for row in before.iter().filter(|row| !new.contains(&plain(row.words))) {
             self.added.retain(|line| plain(&line.text) != plain(row.words));
-            if self.removed.len() < REMOVED_MAX {
-                self.removed
-                    .insert(RemovedLine { path: path.to_owned(), text: row.words.to_owned() });
-            }
+            self.take_out(path, row.words.to_owned());
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Which threads may be extracted, and why others may not.
 
-use std::fmt;
-
 use crate::limits::{DAY_MS, HOUR_MS};
 use crate::thread::ThreadKind;
 
@@ -56,35 +54,43 @@ impl Default for Rules {
 }
 
 /// Why a thread is not extracted: the first reason that holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Skip {
+    #[error("you excluded it")]
     Excluded,
-    /// Its program opted out of memory.
+    #[error("its program opted out of memory")]
     Ephemeral,
     /// No person took part.
+    #[error("{}", match .0 {
+        ThreadKind::Exec => "a script ran it",
+        ThreadKind::Subagent => "another agent ran it",
+        ThreadKind::Interactive | ThreadKind::Other => "it is not interactive",
+    })]
     NotInteractive(ThreadKind),
     /// It used the network, and the configuration excludes such threads.
+    #[error("it used the network")]
     ReachedOutside,
+    #[error("it is open")]
     Current,
-    /// Nothing new since its extraction.
+    #[error("nothing is new since it was extracted")]
     NothingNew,
+    #[error("it contains no request")]
     NoRequest,
-    TooSmall {
-        items: u64,
-        needed: u64,
-    },
+    #[error("it has {items} items, fewer than {needed}")]
+    TooSmall { items: u64, needed: u64 },
     /// Over the maximum age.
-    TooOld {
-        /// Age in milliseconds.
-        age_ms: i64,
-    },
+    #[error("its last line is {} days old", .age_ms / DAY_MS)]
+    TooOld { age_ms: i64 },
     /// Not idle long enough; it may continue.
-    Busy {
-        /// Milliseconds until it is eligible.
-        remaining_ms: i64,
-    },
+    #[error("it may continue; it is eligible in {} h {} min", minutes(*.remaining_ms) / 60, minutes(*.remaining_ms) % 60)]
+    Busy { remaining_ms: i64 },
+}
+
+/// Whole minutes, rounded up.
+fn minutes(ms: i64) -> i64 {
+    ms.div_euclid(60_000) + 1
 }
 
 /// Checks one thread; the error is the first reason, permanent reasons before temporary ones. A date in the
@@ -122,33 +128,6 @@ fn is_personal(kind: ThreadKind, rules: &Rules) -> bool {
         ThreadKind::Interactive => true,
         ThreadKind::Exec => rules.takes_exec,
         ThreadKind::Subagent | ThreadKind::Other => false,
-    }
-}
-
-impl fmt::Display for Skip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Excluded => f.write_str("you excluded it"),
-            Self::Ephemeral => f.write_str("its program opted out of memory"),
-            Self::NotInteractive(ThreadKind::Exec) => f.write_str("a script ran it"),
-            Self::NotInteractive(ThreadKind::Subagent) => f.write_str("another agent ran it"),
-            Self::NotInteractive(_) => f.write_str("it is not interactive"),
-            Self::ReachedOutside => f.write_str("it used the network"),
-            Self::Current => f.write_str("it is open"),
-            Self::NothingNew => f.write_str("nothing is new since it was extracted"),
-            Self::NoRequest => f.write_str("it contains no request"),
-            Self::TooSmall { items, needed } => {
-                write!(f, "it has {items} items, fewer than {needed}")
-            }
-            Self::TooOld { age_ms } => {
-                write!(f, "its last line is {} days old", age_ms / DAY_MS)
-            }
-            Self::Busy { remaining_ms } => {
-                let minutes = remaining_ms.div_euclid(60_000) + 1;
-                let (hours, minutes) = (minutes / 60, minutes % 60);
-                write!(f, "it may continue; it is eligible in {hours} h {minutes} min")
-            }
-        }
     }
 }
 

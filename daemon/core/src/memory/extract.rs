@@ -46,6 +46,7 @@ use runs::Runs;
 pub use hazard::names_hazard;
 pub(in crate::memory) use line::bare;
 pub(crate) use render::keywords;
+pub(in crate::memory) use render::{SECTIONS, section};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRef {
@@ -97,7 +98,6 @@ struct Request {
 /// A fact shown by a command's output.
 #[derive(Debug)]
 struct Fact {
-    slot: String,
     text: String,
     quote: String,
     seq: u64,
@@ -107,19 +107,16 @@ struct Fact {
 /// Reads a thread in bounded memory.
 #[derive(Debug)]
 pub struct Extractor {
-    thread: ThreadRef,
+    source: Source,
     own: Own,
-    cwd: Option<String>,
-    branch: Option<String>,
+    /// What is known of the thread as a whole.
+    about: RolloutMemory,
     has_meta: bool,
-    created_at_ms: i64,
-    begun_at_ms: i64,
-    updated_at_ms: i64,
-    last_seq: u64,
     turn: u32,
     requests: VecDeque<Request>,
     request_count: u64,
     rules: Vec<Rule>,
+    /// By slot.
     facts: BTreeMap<String, Fact>,
     names: Names,
     runs: Runs,
@@ -132,27 +129,19 @@ pub struct Extractor {
     outside: OutsideLines,
     /// Downloaded files, by file name.
     downloads: BTreeSet<String>,
-    /// The thread used the network or external tools.
-    reached_outside: bool,
     has_asked: bool,
-    forked_from: Option<String>,
     is_ephemeral: bool,
 }
 
 impl Extractor {
     /// `own` recognizes text that the daemon injected, which is skipped.
     pub fn new(thread: ThreadRef, own: Own) -> Self {
-        let source = thread.source;
+        let ThreadRef { thread_id, source, project } = thread;
         Self {
-            thread,
+            source,
             own,
-            cwd: None,
-            branch: None,
+            about: RolloutMemory { thread_id, project, ..RolloutMemory::default() },
             has_meta: false,
-            created_at_ms: 0,
-            begun_at_ms: 0,
-            updated_at_ms: 0,
-            last_seq: 0,
             turn: 0,
             requests: VecDeque::new(),
             request_count: 0,
@@ -168,17 +157,15 @@ impl Extractor {
             signs: Signs::default(),
             outside: OutsideLines::default(),
             downloads: BTreeSet::new(),
-            reached_outside: false,
             has_asked: false,
-            forked_from: None,
             is_ephemeral: false,
         }
     }
 
     /// Reads the next line, without its newline. Accepts any content.
     pub fn line(&mut self, place: Place, line: &[u8]) {
-        self.last_seq = place.line;
-        let (source, wanted) = (self.thread.source, !self.has_meta);
+        self.about.last_seq = place.line;
+        let (source, wanted) = (self.source, !self.has_meta);
         rollout::read(source, line, wanted, &mut |entry| self.entry(place.line, &entry));
     }
 
@@ -216,20 +203,15 @@ impl Extractor {
     }
 
     fn entry(&mut self, seq: u64, entry: &Entry<'_>) {
-        if let Some(ms) = entry.at_ms {
-            if self.created_at_ms == 0 {
-                self.created_at_ms = ms;
-            }
-            self.updated_at_ms = self.updated_at_ms.max(ms);
-        }
+        self.about.note_time(entry.at_ms);
         match &entry.body {
             Body::Meta(meta) => self.meta(meta),
             Body::Settings(settings) => {
                 if let Some(cwd) = &settings.cwd {
-                    self.cwd = folder(cwd);
+                    self.about.cwd = folder(cwd);
                 }
             }
-            Body::Item(Item::Other { .. }, _) => self.reached_outside = true,
+            Body::Item(Item::Other { .. }, _) => self.about.reached_outside = true,
             Body::Item(Item::Call(call), _) | Body::Aside(Item::Call(call))
                 if self.own.is_read(call) =>
             {
@@ -248,8 +230,8 @@ impl Extractor {
             stepper.ignore_call(&call_id);
         }
         self.stepper = stepper;
-        if self.begun_at_ms == 0 && self.request_count == 1 {
-            self.begun_at_ms = entry.at_ms.unwrap_or(0);
+        if self.about.begun_at_ms == 0 && self.request_count == 1 {
+            self.about.begun_at_ms = entry.at_ms.unwrap_or(0);
         }
     }
 
@@ -284,14 +266,14 @@ impl Extractor {
         }
         self.has_meta = meta.id.is_some();
         if let Some(ms) = meta.created_at_ms {
-            self.created_at_ms = ms;
-            self.updated_at_ms = self.updated_at_ms.max(ms);
+            self.about.created_at_ms = ms;
+            self.about.updated_at_ms = self.about.updated_at_ms.max(ms);
         }
-        self.cwd = meta.cwd.as_deref().and_then(folder).or(self.cwd.take());
+        self.about.cwd = meta.cwd.as_deref().and_then(folder).or(self.about.cwd.take());
         let short = |name: &String| text::cut(name, limits::NAME_BYTES).into_owned();
-        self.branch = meta.git_branch.as_ref().map(short).or(self.branch.take());
+        self.about.branch = meta.git_branch.as_ref().map(short).or(self.about.branch.take());
         self.is_ephemeral = meta.is_ephemeral;
-        self.forked_from = meta.forked_from.as_ref().map(short);
+        self.about.forked_from = meta.forked_from.as_ref().map(short);
     }
 
     /// Only the person's requests can set rules; those of other programs cannot.
@@ -307,14 +289,14 @@ impl Extractor {
         self.signs.is_answered = false;
         let statements = statements::statements(request, answers);
         self.signs.is_corrected = statements.iter().any(|s| s.kind == LearningKind::Correction);
-        let (at_ms, turn) = (self.updated_at_ms, self.turn);
+        let (at_ms, turn) = (self.about.updated_at_ms, self.turn);
         for statement in statements {
             if origin.is_person() && self.rules.len() < RULES_MAX {
                 let statements::Statement { kind, text, is_passing } = statement;
                 self.rules.push(Rule { kind, text, origin, is_passing, seq, at_ms, turn });
             }
         }
-        self.names.read(request, Mention::Used, self.cwd.as_deref(), None);
+        self.names.read(request, Mention::Used, self.about.cwd.as_deref(), None);
         if self.requests.len() >= REQUESTS_MAX {
             // Keep the first: it states the thread's original purpose.
             self.requests.remove(1);
@@ -330,29 +312,30 @@ impl Extractor {
         // "No" in reply to a question is an answer, not a correction.
         self.has_asked = text::suffix(message.trim_end(), ASKED_BYTES).contains(['?', '？']);
         let kept = self.own.strip(text::prefix(message, SCRIPT_BYTES));
-        self.names.read(&kept, Mention::Printed, self.cwd.as_deref(), None);
+        self.names.read(&kept, Mention::Printed, self.about.cwd.as_deref(), None);
         self.report = Some((seq, text::one_line_cut(&kept, 600)));
     }
 
     fn change(&mut self, path: &str) {
-        let shown = names::shown(path, self.cwd.as_deref()).to_owned();
-        self.names.changed(&shown, None);
-        self.turn_change(&shown);
-    }
-
-    fn turn_change(&mut self, path: &str) {
-        if paths::is_temporary_or_unresolved(path) {
+        let shown = self.shown(path);
+        self.names.changed(&shown);
+        if paths::is_temporary_or_unresolved(&shown) {
             return;
         }
         self.signs.changed = true;
         self.signs.is_corrected = false;
-        self.runs.changed(path);
-        if self.turn_files.len() <= TURN_FILES_MAX && !self.turn_files.iter().any(|p| p == path) {
-            self.turn_files.push(path.to_owned());
+        self.runs.changed(&shown);
+        if self.turn_files.len() <= TURN_FILES_MAX && !self.turn_files.contains(&shown) {
+            self.turn_files.push(shown.clone());
         }
-        if self.changed_files.len() < limits::FILES || self.changed_files.contains_key(path) {
-            *self.changed_files.entry(path.to_owned()).or_default() += 1;
+        if self.changed_files.len() < limits::FILES || self.changed_files.contains_key(&shown) {
+            *self.changed_files.entry(shown).or_default() += 1;
         }
+    }
+
+    /// A path as the map names it.
+    fn shown(&self, path: &str) -> String {
+        names::shown(path, self.about.cwd.as_deref()).to_owned()
     }
 
     /// Counts the pairs of files that the turn changed.
@@ -368,7 +351,7 @@ impl Extractor {
                 if self.pairs.len() < PAIRS_MAX || self.pairs.contains_key(&pair) {
                     let counted = self.pairs.entry(pair).or_default();
                     counted.0 += 1;
-                    counted.1 = self.last_seq;
+                    counted.1 = self.about.last_seq;
                 }
             }
         }

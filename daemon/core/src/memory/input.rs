@@ -14,11 +14,12 @@ use serde_json::{Value, json};
 
 use super::day::date;
 use super::extract::ThreadRef;
-use super::learning::{LearningKind, RolloutMemory};
+use super::learning::{Learning, LearningKind, RolloutMemory};
 use super::own::Own;
 use crate::fold::Place;
 use crate::rollout::{self, Body, Entry, Item, contextual};
 use crate::step::{At, CallResult, Origin, Step, Stepper};
+use crate::thread::Source;
 use crate::tokens;
 use rows::{Row, RowSource, Rows};
 
@@ -41,7 +42,7 @@ pub fn budget_tokens(window: Option<u64>) -> u64 {
 #[derive(Debug)]
 pub struct Collector {
     about: RolloutMemory,
-    thread: ThreadRef,
+    source: Source,
     own: Own,
     budget_tokens: u64,
     has_meta: bool,
@@ -78,7 +79,7 @@ pub struct Reading {
 /// A question of fewer tokens is not made smaller.
 const SMALLEST_TOKENS: u64 = 2_000;
 
-/// Why an answer, or one of its learnings, is rejected.
+/// Why an answer, or one of its learnings (numbered from 1), is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     #[error("the answer does not match the requested JSON: {0}")]
@@ -87,35 +88,22 @@ pub enum AnswerError {
     #[error("`{field}` has {bytes}, more than {max}")]
     TooLong { field: &'static str, bytes: usize, max: usize },
     #[error("learning {number} quotes words that are not in the thread")]
-    NoEvidence {
-        /// Its number, from 1.
-        number: usize,
-    },
+    NoEvidence { number: usize },
     #[error("learning {number} contains what looks like a credential")]
-    Secret {
-        /// Its number, from 1.
-        number: usize,
-    },
+    Secret { number: usize },
     #[error("learning {number} is a rule that the person did not state")]
-    PlantedRule {
-        /// Its number, from 1.
-        number: usize,
-    },
+    PlantedRule { number: usize },
 }
 
 impl Collector {
     /// `budget_tokens` comes from [`budget_tokens()`].
     pub fn new(thread: ThreadRef, own: Own, budget_tokens: u64) -> Self {
-        let about = RolloutMemory {
-            thread_id: thread.thread_id.clone(),
-            project: thread.project.clone(),
-            ..RolloutMemory::default()
-        };
+        let ThreadRef { thread_id, source, project } = thread;
         let rows = Rows::new(tokens::bytes_of(budget_tokens));
         Self {
-            about,
-            stepper: Stepper::of(thread.source),
-            thread,
+            about: RolloutMemory { thread_id, project, ..RolloutMemory::default() },
+            stepper: Stepper::of(source),
+            source,
             own,
             budget_tokens,
             has_meta: false,
@@ -127,14 +115,9 @@ impl Collector {
     /// Reads the next line, without its newline. Accepts any content.
     pub fn line(&mut self, place: Place, line: &[u8]) {
         self.about.last_seq = place.line;
-        let (source, wanted) = (self.thread.source, !self.has_meta);
+        let (source, wanted) = (self.source, !self.has_meta);
         rollout::read(source, line, wanted, &mut |entry| {
-            if let Some(ms) = entry.at_ms {
-                if self.about.created_at_ms == 0 {
-                    self.about.created_at_ms = ms;
-                }
-                self.about.updated_at_ms = self.about.updated_at_ms.max(ms);
-            }
+            self.about.note_time(entry.at_ms);
             match &entry.body {
                 Body::Meta(meta) if !self.has_meta => {
                     self.has_meta = meta.id.is_some();
@@ -242,13 +225,12 @@ pub fn combine(
     };
     let Some(mut memory) = answered else { return extracted.filter(has_rules) };
     let Some(extracted) = extracted else { return Some(memory) };
-    let is_judged = |kind: LearningKind| kind.is_rule() || kind == LearningKind::Outcome;
-    let own_learnings = extracted.learnings.into_iter().filter(|learning| {
-        !is_judged(learning.kind)
-            || learning.kind == LearningKind::Outcome
-            || !learning.is_passing && !memory.learnings.iter().any(|known| is_judged(known.kind))
-    });
-    let own_learnings: Vec<_> = own_learnings.collect();
+    let is_judged = |known: &Learning| known.kind.is_rule() || known.kind == LearningKind::Outcome;
+    let has_judged = memory.learnings.iter().any(is_judged);
+    let own_learnings = extracted
+        .learnings
+        .into_iter()
+        .filter(|learning| !learning.kind.is_rule() || !learning.is_passing && !has_judged);
     memory.learnings.extend(own_learnings);
     memory.map = extracted.map;
     memory.steps = extracted.steps;
@@ -259,17 +241,8 @@ pub fn combine(
 }
 
 fn schema() -> Value {
-    let kinds = [
-        LearningKind::Constraint,
-        LearningKind::Preference,
-        LearningKind::Correction,
-        LearningKind::Note,
-        LearningKind::Fix,
-        LearningKind::Command,
-        LearningKind::Fact,
-        LearningKind::CoChange,
-    ]
-    .map(|kind| kind.into_str());
+    let kinds = LearningKind::ALL.iter().filter(|kind| **kind != LearningKind::Outcome);
+    let kinds: Vec<&str> = kinds.map(|kind| kind.into_str()).collect();
     let learning = json!({
         "type": "object",
         "additionalProperties": false,

@@ -55,6 +55,9 @@ pub const QUOTE_BYTES: usize = 240;
 /// Maximum bytes of a learning's text.
 pub const TEXT_BYTES: usize = 480;
 
+/// Maximum bytes of a slug.
+pub const SLUG_BYTES: usize = 60;
+
 /// Something worth knowing in a later thread. All text is redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learning {
@@ -163,7 +166,7 @@ pub struct RolloutMemory {
     pub outcome: Outcome,
     /// Account of the thread, as markdown.
     pub rollout_summary: String,
-    /// Slug for its file name, see [`super::slug`].
+    /// Slug for its file name, at most [`SLUG_BYTES`] bytes.
     pub rollout_slug: String,
     /// The learnings as markdown with front matter.
     pub raw_memory: String,
@@ -175,6 +178,15 @@ pub struct RolloutMemory {
 }
 
 impl RolloutMemory {
+    /// Takes the time of the thread's next line into account.
+    pub(super) fn note_time(&mut self, at_ms: Option<i64>) {
+        let Some(at_ms) = at_ms else { return };
+        if self.created_at_ms == 0 {
+            self.created_at_ms = at_ms;
+        }
+        self.updated_at_ms = self.updated_at_ms.max(at_ms);
+    }
+
     /// Neutralizes the thread's text, so that files and prompts can contain it.
     pub fn quoted(mut self) -> Self {
         fn line(text: &mut String) {

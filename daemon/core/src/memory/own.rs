@@ -82,8 +82,8 @@ impl Own {
 
     /// Whether commands read memory or run longhaul.
     pub fn is_read_by(&self, commands: &[Command], folder: Option<&str>) -> bool {
-        let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
-        commands.iter().any(runs_longhaul) || !usage::reads(commands, folder, &roots).is_empty()
+        commands.iter().any(runs_longhaul)
+            || !usage::reads(commands, folder, &self.roots).is_empty()
     }
 }
 

@@ -12,3 +12,8 @@ pub(super) fn plain(text: &str) -> String {
     }
     plain.trim_matches(|c: char| " .-'".contains(c)).to_owned()
 }
+
+/// Lower case, on one line.
+pub(super) fn normalized(text: &str) -> String {
+    crate::text::one_line(text).to_lowercase()
+}

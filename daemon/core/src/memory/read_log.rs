@@ -51,14 +51,13 @@ impl ReadLog {
     }
 
     fn action(&mut self, action: Action) {
-        let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
         let found: Vec<String> = match action {
             Action::Script(script) => {
                 let folder = script.workdir.as_deref().or(self.cwd.as_deref());
-                usage::reads(&script.commands, folder, &roots)
+                usage::reads(&script.commands, folder, &self.roots)
             }
             Action::View { path } | Action::Look { path: Some(path), .. } => {
-                usage::below_any(&path, &roots).map(str::to_owned).into_iter().collect()
+                usage::below_any(&path, &self.roots).map(str::to_owned).into_iter().collect()
             }
             Action::Look { path: None, .. }
             | Action::Patch(_)

@@ -41,7 +41,11 @@ impl UsageKind {
 /// The memory files that a script's commands read or search, each once, in order, as paths below the memory folder. Such
 /// a path is a folder if the command names no file in it. `roots` are the absolute paths of the memory folder (the
 /// link and the generation it points to); `workdir` is the script's folder, if known.
-pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec<String> {
+pub fn reads(
+    commands: &[Command],
+    workdir: Option<&str>,
+    roots: &[impl AsRef<str>],
+) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for FileUse { command, used, path, .. } in shell::uses_of(commands, false) {
         // Entering a folder reads nothing.
@@ -60,8 +64,8 @@ pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec
 }
 
 /// The path relative to the first of `roots` that contains it.
-pub(super) fn below_any<'a>(path: &'a str, roots: &[&str]) -> Option<&'a str> {
-    roots.iter().find_map(|root| below(path, root))
+pub(super) fn below_any<'a>(path: &'a str, roots: &[impl AsRef<str>]) -> Option<&'a str> {
+    roots.iter().find_map(|root| below(path, root.as_ref()))
 }
 
 fn below<'a>(path: &'a str, root: &str) -> Option<&'a str> {

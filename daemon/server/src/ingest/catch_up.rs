@@ -247,7 +247,7 @@ impl<'a> Pass<'a> {
             return Ok(None);
         }
         loop {
-            let piece = match pieces.next() {
+            let piece = match pieces.next_piece() {
                 Ok(piece) => piece,
                 Err(error) => {
                     self.hand_over(reading, After::Stop)?;
@@ -270,7 +270,7 @@ impl<'a> Pass<'a> {
 
     /// After a line without a newline, only its newline may follow.
     fn close_open_end(&mut self, pieces: &mut Lines<Text>) -> io::Result<bool> {
-        Ok(match pieces.next()? {
+        Ok(match pieces.next_piece()? {
             Piece::Line(Line { content: Content::Whole(b""), next, .. }) => {
                 self.cursor.offset = next;
                 self.cursor.open_end = false;

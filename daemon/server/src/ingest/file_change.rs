@@ -105,7 +105,7 @@ pub(crate) fn compare(
         if at >= pause {
             return Ok(Compared::More(Walk { at, chain }));
         }
-        let line = match pieces.next()? {
+        let line = match pieces.next_piece()? {
             Piece::Line(line) => line,
             // Only a line that had no newline when it was folded may still have none.
             Piece::End { offset, rest } => {

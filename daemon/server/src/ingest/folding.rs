@@ -237,7 +237,7 @@ impl Lineage<'_> {
             if is_end {
                 return Ok(None);
             }
-            let line = match pieces.next()? {
+            let line = match pieces.next_piece()? {
                 Piece::Line(line) => line,
                 Piece::End { offset, rest } => match Line::of_rest(offset, rest) {
                     Some(line) => {

@@ -7,7 +7,7 @@ use longhaul_core::context::budget::Form;
 use longhaul_core::context::diff::{self, OptIn};
 use longhaul_core::context::normalize::{self, Options, ValidItem};
 use longhaul_core::context::tokenizer::Tokenizer;
-use longhaul_core::context::truncate::{Policy, truncate, truncate_formatted};
+use longhaul_core::context::truncate::Policy;
 use longhaul_core::context::{budget, estimate};
 use longhaul_core::item::breakdown::Breakdown;
 use longhaul_protocol::context::{
@@ -83,7 +83,7 @@ fn estimate((): &(), params: EstimateParams) -> Result<EstimateResult, Failure> 
                 let text = estimate::compact(item.get());
                 bytes += text.len() as u64;
                 sum.add(&match tokenizer {
-                    Some(tokenizer) => estimate::count_items([text.as_ref()], tokenizer),
+                    Some(tokenizer) => estimate::count_item(&text, tokenizer),
                     None => estimate::of_items([text.as_ref()]),
                 });
             }
@@ -105,14 +105,10 @@ fn tokenizer_of(name: &str) -> Result<Tokenizer, Failure> {
 
 fn cut((): &(), params: TruncateParams) -> Result<TruncateResult, Failure> {
     let policy = policy_of(&params.policy)?;
-    let is_formatted = params.formatted.unwrap_or(false);
+    let form = if params.formatted == Some(true) { Form::Formatted } else { Form::Plain };
     match (params.text, params.items) {
         (Some(text), None) => {
-            let cut = if is_formatted {
-                truncate_formatted(&text, policy)
-            } else {
-                truncate(&text, policy)
-            };
+            let cut = form.cut(&text, policy);
             let unit = cut.unit.into_str().to_owned();
             Ok(TruncateResult {
                 text: Some(cut.text.into()),
@@ -122,7 +118,6 @@ fn cut((): &(), params: TruncateParams) -> Result<TruncateResult, Failure> {
             })
         }
         (None, Some(mut items)) => {
-            let form = if is_formatted { Form::Formatted } else { Form::Plain };
             let removed = items.iter_mut().map(|item| budget::record(item, policy, form)).sum();
             let unit = policy.unit().into_str().to_owned();
             Ok(TruncateResult { text: None, items: Some(items.into()), removed, unit })

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use longhaul_core::memory::{Caller, Origin};
-use longhaul_core::tokens;
-use longhaul_protocol::Block;
 use longhaul_protocol::limit::MEMORY_READ_TOKENS_MAX;
 use longhaul_protocol::memory::{
     self as wire, AddNote, AddNoteParams, AddNoteResult, Cite, CiteParams, CiteResult, Forget,
@@ -47,17 +45,9 @@ async fn summary(
     params: SummaryParams,
 ) -> Result<SummaryResult, Failure> {
     let cwd = folder(params.cwd)?;
-    let summary = match params.brief {
+    Ok(match params.brief {
         Some(true) => reader.start(cwd, params.max_tokens).await?,
         _ => reader.summary(cwd, params.max_tokens, params.framed.unwrap_or(true)).await?,
-    };
-    Ok(SummaryResult {
-        tokens: tokens::of_text(&summary.text),
-        text: summary.text.into(),
-        instructions: summary.instructions.map(Block),
-        generation: summary.generation,
-        published_at: (summary.generation > 0).then_some(summary.at_ms),
-        project: summary.project,
     })
 }
 

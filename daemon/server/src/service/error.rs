@@ -2,6 +2,7 @@
 
 use longhaul_core::choice::ChoiceRefusal;
 use longhaul_core::compaction::handle::HandleParseError;
+use longhaul_core::job::{Failure, FailureKind};
 use longhaul_core::model::Fault;
 use longhaul_core::search::query::QueryError;
 use longhaul_core::text::grouped;
@@ -140,6 +141,19 @@ pub enum ServiceError {
     Busy,
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
+}
+
+/// The failure of a job, to record in its table.
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        let (kind, detail) = match error {
+            ServiceError::ThreadNotFound(_) => {
+                (FailureKind::Permanent, "its transcript is gone".to_owned())
+            }
+            error => (FailureKind::Transient, error.to_string()),
+        };
+        Self { kind, detail, retry_after_ms: None }
+    }
 }
 
 /// Why a model's work on the memory files ended with nothing to publish.

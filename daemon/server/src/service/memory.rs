@@ -41,12 +41,9 @@ mod sources;
 mod status;
 mod thread_reader;
 mod upkeep;
-mod waves;
 
 pub use citations::Citations;
-pub use curation::{
-    Curation, CurationLog, CurationTask, ModelAnswer, ModelMessage, Speaker, worker_failed,
-};
+pub use curation::{Curation, CurationTask, ModelAnswer, ModelMessage, Speaker, worker_failed};
 pub use curator::CuratorProcess;
 pub use extract::{ExtractWork, Extraction, ExtractionTask};
 pub use notes::MemoryNotes;
@@ -60,4 +57,3 @@ pub use sources::SourceReader;
 pub use status::MemoryOverview;
 pub use thread_reader::ThreadReader;
 pub use upkeep::{ConsolidateWork, Upkeep};
-pub use waves::Waves;

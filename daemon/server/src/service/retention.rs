@@ -17,7 +17,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
+use longhaul_core::job::{Failure, Job, JobKey, JobRequest, Kind, Token};
 use longhaul_core::limits::DAY_MS;
 use longhaul_store::{CompactionTable, PolicyTable, RetentionRules};
 use tokio::sync::Notify;
@@ -42,11 +42,8 @@ impl Work for Retention {
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
         // Expired data may be removed without the claim.
-        self.prune().await.map(drop).map_err(|error| Failure {
-            kind: FailureKind::Transient,
-            detail: error.to_string(),
-            retry_after_ms: None,
-        })
+        self.prune().await?;
+        Ok(())
     }
 }
 

@@ -51,7 +51,7 @@ impl SettingsDiffs {
             current.agents_md = self.project_instructions(cwd.clone()).await?;
         }
         if also.memory && current.memory.is_none() {
-            let text = self.memory.summary(cwd, None, false).await?.text;
+            let text = self.memory.summary(cwd, None, false).await?.text.0;
             current.memory = Some(text).filter(|text| !text.trim().is_empty());
         }
         for text in [&mut current.agents_md, &mut current.memory] {

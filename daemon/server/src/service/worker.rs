@@ -59,8 +59,7 @@ impl Workers {
                 Ok(Some(task)) => return Ok(Some(self.assigned(claimed, Some(task)))),
                 Ok(None) => {}
                 Err(error) => {
-                    let failure = Extraction::failure(&error);
-                    match self.jobs.fail(&owner.key, &owner.token, failure).await {
+                    match self.jobs.fail(&owner.key, &owner.token, error.into()).await {
                         // Cancelled in the meantime: there may be another one.
                         Ok(_) | Err(JobError::Lost(_) | JobError::NotFound(_)) => {}
                         Err(error) => return Err(error.into()),

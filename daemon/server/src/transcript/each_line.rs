@@ -35,7 +35,7 @@ pub fn each_line(
     let is_archived = transcript.archived_text().is_some();
     let is_stored = |offset: u64| is_archived || offset < file.cursor.offset;
     loop {
-        match pieces.next()? {
+        match pieces.next_piece()? {
             Piece::Line(found) if is_stored(found.offset) => {
                 let place = Place { line, offset: found.offset, bytes: found.bytes };
                 if let Content::Whole(bytes) = found.content

@@ -49,7 +49,7 @@ impl<R: Read> Lines<R> {
     ///
     /// # Errors
     /// The reader fails; lines already returned stay valid.
-    pub fn next(&mut self) -> io::Result<Piece<'_>> {
+    pub fn next_piece(&mut self) -> io::Result<Piece<'_>> {
         let mut searched = self.start;
         loop {
             let unsearched = &self.buffer[searched..self.end];
@@ -166,7 +166,7 @@ mod tests {
         let mut lines = Lines::new(Drip(text, step), 0, max);
         let mut out = Vec::new();
         loop {
-            match lines.next().unwrap() {
+            match lines.next_piece().unwrap() {
                 Piece::Line(Line { offset, bytes, content, digest, next }) => {
                     let from = usize::try_from(offset).unwrap();
                     let whole = &text[from..from + usize::try_from(bytes).unwrap()];
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn memory_is_bounded_for_any_line() {
         let mut lines = Lines::new(io::repeat(b'x').take(64 << 20), 0, 1 << 20);
-        assert_eq!(lines.next().unwrap(), Piece::End { offset: 0, rest: &[] });
+        assert_eq!(lines.next_piece().unwrap(), Piece::End { offset: 0, rest: &[] });
         assert!(lines.buffer.capacity() < 4 << 20, "{} bytes held", lines.buffer.capacity());
     }
 }

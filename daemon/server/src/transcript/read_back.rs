@@ -174,7 +174,7 @@ fn redacted_line(archived: &Transcript, number: u64) -> io::Result<Option<Vec<u8
     let Some(text) = archived.archived_text() else { return Ok(None) };
     let offset = text.line_offset(number)?;
     let bytes_max = usize::try_from(LINE_BYTES_MAX).unwrap_or(usize::MAX);
-    Ok(match archived.lines_from(offset, bytes_max)?.next()? {
+    Ok(match archived.lines_from(offset, bytes_max)?.next_piece()? {
         Piece::Line(line) => match line.content {
             Content::Whole(bytes) => Some(bytes.to_vec()),
             Content::Head(_) => None,

@@ -3,6 +3,7 @@
 use longhaul_core::job::Fence;
 use longhaul_core::memory::Files;
 use longhaul_core::memory::edits::Edits;
+use serde::{Deserialize, Serialize};
 
 use super::{lost, passage};
 use crate::error::StoreError;
@@ -13,13 +14,15 @@ use crate::row::{get, unsigned};
 /// Generations kept: a person may still have a file of the last one open.
 pub const GENERATIONS_KEPT: u32 = 2;
 
-/// A published set of files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A published set of files. In its written form it has neither `input` nor `found`, so the next build is compared with
+/// nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generation {
     /// Its number, from 1.
     pub generation: u64,
     /// Publication time, Unix milliseconds.
     pub at_ms: i64,
+    #[serde(skip)]
     pub input: String,
     pub threads: u64,
     /// The memory as values, as JSON.
@@ -28,6 +31,7 @@ pub struct Generation {
     pub edits: Edits,
     pub files: Files,
     /// Its files as found when the next one was made.
+    #[serde(skip)]
     pub found: Option<Files>,
 }
 
@@ -121,6 +125,6 @@ fn decoded<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, sqlx::Error>
     serde_json::from_str(json).map_err(|error| sqlx::Error::Decode(error.into()))
 }
 
-pub(super) fn encoded<T: serde::Serialize>(value: &T) -> Result<String, sqlx::Error> {
+pub(super) fn encoded<T: Serialize>(value: &T) -> Result<String, sqlx::Error> {
     serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(error.into()))
 }

@@ -1,6 +1,7 @@
 //! Notes and exclusions.
 
 use longhaul_core::memory::Origin;
+use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::SqliteConnection;
 
 use crate::error::StoreError;
@@ -24,7 +25,7 @@ pub enum NoteOutcome {
     NotThere,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoteRow {
     pub note_id: String,
     /// `None` is global.
@@ -34,7 +35,17 @@ pub struct NoteRow {
     /// Redacted by the caller.
     pub text: String,
     /// Who wrote it.
+    #[serde(deserialize_with = "read_origin")]
     pub origin: Origin,
+}
+
+fn read_origin<'de, D: Deserializer<'de>>(origin: D) -> Result<Origin, D::Error> {
+    Ok(stored_origin(&String::deserialize(origin)?))
+}
+
+/// An unknown origin counts as unconfirmed.
+fn stored_origin(name: &str) -> Origin {
+    Origin::stored(name).unwrap_or(Origin::CLIENT)
 }
 
 /// Something to exclude from memory.
@@ -50,7 +61,8 @@ pub enum Exclusion {
 }
 
 impl Exclusion {
-    pub(super) fn parts(&self) -> (&'static str, &str) {
+    /// Its kind and its subject, as they are stored.
+    pub fn parts(&self) -> (&'static str, &str) {
         match self {
             Self::Thread(id) => ("thread", id),
             Self::Project(project) => ("project", project),
@@ -59,7 +71,8 @@ impl Exclusion {
         }
     }
 
-    fn of(kind: &str, subject: String) -> Option<Self> {
+    /// The inverse of [`Exclusion::parts`]; `None` for a note, and for a kind that this version does not know.
+    pub fn of(kind: &str, subject: String) -> Option<Self> {
         match kind {
             "thread" => Some(Self::Thread(subject)),
             "project" => Some(Self::Project(subject)),
@@ -99,7 +112,7 @@ impl NoteTable {
                 at_ms: get(&row, "at_ms")?,
                 text: get(&row, "text")?,
                 // An unknown origin counts as unconfirmed.
-                origin: Origin::stored(get(&row, "origin")?).unwrap_or(Origin::CLIENT),
+                origin: stored_origin(get(&row, "origin")?),
             })
         });
         self.0.pools().read(async |pool| notes.fetch_all(&pool).await).await

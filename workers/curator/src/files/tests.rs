@@ -2,7 +2,7 @@ use super::*;
 
 fn files() -> Files {
     let text = "# Memory\n- use tabs\n- use Make\n".to_owned();
-    Files::new(BTreeMap::from([("MEMORY.md".to_owned(), text)]))
+    Files(BTreeMap::from([("MEMORY.md".to_owned(), text)]))
 }
 
 fn call(tool: FileTool, path: &str, text: &str, new_text: &str) -> FileCall {
@@ -35,7 +35,7 @@ fn a_path_names_a_file_that_was_given_or_a_plain_new_one() {
             assert!(files.run(&call(tool, path, "x", "y")).is_err(), "{tool:?} {path}");
         }
     }
-    assert_eq!(files.all().count(), 1);
+    assert_eq!(files.0.len(), 1);
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(super) struct Head<'a> {
     pub(super) pair_id: Option<Cow<'a, str>>,
     kind: Cow<'a, str>,
     is_server: bool,
-    is_user: bool,
+    pub(super) is_user: bool,
     has_role: bool,
     is_sealed: bool,
 }
@@ -98,10 +98,6 @@ impl<'a> Head<'a> {
 
     pub(super) fn is_output(&self) -> bool {
         matches!(self.part, PairRole::Output(_))
-    }
-
-    pub(super) fn is_user(&self) -> bool {
-        self.is_user
     }
 
     /// Used only by the program that wrote it.

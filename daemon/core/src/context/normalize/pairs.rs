@@ -11,7 +11,7 @@ use super::kind::{Family, Head, PairRole};
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     /// Call and output, both ways.
-    matched: BTreeMap<usize, usize>,
+    pub(super) matched: BTreeMap<usize, usize>,
     pub(super) open_calls: Vec<usize>,
     /// A call and an output that precedes it.
     pub(super) early: Vec<(usize, usize)>,
@@ -89,10 +89,5 @@ impl Pairs {
                 false => self.orphan_outputs.extend(rest),
             }
         }
-    }
-
-    /// The other half of an item's pair.
-    pub(super) fn counterpart(&self, index: usize) -> Option<usize> {
-        self.matched.get(&index).copied()
     }
 }

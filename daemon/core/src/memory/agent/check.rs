@@ -37,8 +37,8 @@ pub struct CheckInputs<'a> {
 /// # Errors
 /// [`Refusal`]: the first invalid line. Nothing is accepted then.
 pub fn check(found: &Files, on: CheckInputs<'_>) -> Result<Files, Refusal> {
-    let mut files: Files =
-        on.draft.iter().filter(|(path, _)| !is_skill(path)).map(cloned_entry).collect();
+    let mut files = on.draft.clone();
+    files.retain(|path, _| !is_skill(path));
     let mut skills = 0;
     for (path, text) in found {
         let wrong = |reason: &str| Err(file(path, reason));
@@ -64,10 +64,6 @@ pub fn check(found: &Files, on: CheckInputs<'_>) -> Result<Files, Refusal> {
     first_page(summary, on)?;
     files.insert("memory_summary.md".to_owned(), summary.clone());
     Ok(files)
-}
-
-fn cloned_entry((path, text): (&String, &String)) -> (String, String) {
-    (path.clone(), text.clone())
 }
 
 fn file(path: &str, reason: &str) -> Refusal {

@@ -27,6 +27,6 @@ impl<'a> Bullet<'a> {
 }
 
 /// The project that a heading of `MEMORY.md` opens.
-pub(super) fn group(line: &str) -> Option<&str> {
+pub fn group(line: &str) -> Option<&str> {
     line.strip_prefix("# Task Group: ").map(str::trim)
 }

@@ -7,8 +7,8 @@ use crate::memory::Files;
 use crate::memory::consolidate::{Entry, Handbook};
 use crate::memory::extract::names_hazard;
 use crate::memory::learning::TEXT_BYTES;
+use crate::memory::plain::normalized;
 use crate::memory::span::spans;
-use crate::text;
 
 /// Entries and text of one scope: a project, or global.
 #[derive(Debug)]
@@ -78,10 +78,6 @@ impl<'a> Scope<'a> {
         }
         None
     }
-}
-
-pub(super) fn normalized(words: &str) -> String {
-    text::one_line(words).to_lowercase()
 }
 
 /// Words that look like names: paths, addresses, identifiers, versions, numbers.

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeSet;
 
-use super::scope::normalized;
 use crate::checkpoint::semantic::policy::behavior;
 use crate::memory::consolidate::{Handbook, Project};
 use crate::memory::extract::{bare, names_hazard};
 use crate::memory::learning::{LearningKind, NameKind};
+use crate::memory::plain::normalized;
 use crate::memory::span::spans;
 use crate::step::Origin;
 

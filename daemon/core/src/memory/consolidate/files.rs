@@ -4,6 +4,7 @@ use super::claims::{CLAIMS, claim_line};
 use super::handbook::{Entry, Handbook, Project, Skill};
 use super::{Bounds, date, summary_path};
 use crate::memory::Files;
+use crate::memory::extract::{SECTIONS, section};
 use crate::memory::learning::{LearningKind, RolloutMemory, TEXT_BYTES};
 use crate::memory::own::TITLES;
 use crate::text::{self, push};
@@ -82,21 +83,6 @@ fn raw_memories(selected: &[&RolloutMemory]) -> String {
     out
 }
 
-/// Headings of a project's part of `MEMORY.md` with their content.
-const SECTIONS: &[(&str, &[LearningKind])] = &[
-    (
-        "User preferences",
-        &[
-            LearningKind::Note,
-            LearningKind::Constraint,
-            LearningKind::Preference,
-            LearningKind::Correction,
-        ],
-    ),
-    ("Reusable knowledge", &[LearningKind::Command, LearningKind::Fact, LearningKind::CoChange]),
-    ("Failures and how to do differently", &[LearningKind::Fix]),
-];
-
 fn handbook(book: &Handbook) -> String {
     let mut out = format!("{}\n", TITLES[0]);
     out.push_str(
@@ -105,7 +91,7 @@ fn handbook(book: &Handbook) -> String {
     );
     if !book.profile.is_empty() {
         out.push_str("\n# Everywhere\n\n");
-        book.profile.iter().for_each(|entry| entry_line(&mut out, entry));
+        book.profile.iter().for_each(|entry| push(&mut out, format_args!("- {}\n", row(entry))));
     }
     for (key, project) in &book.projects {
         task_group(&mut out, key, project);
@@ -131,34 +117,27 @@ fn task_group(out: &mut String, key: &str, project: &Project) {
             push(out, format_args!("\n### keywords\n\n{}\n", task.keywords.join(", ")));
         }
     }
-    for (heading, kinds) in SECTIONS {
-        let mut rows = project.entries.iter().filter(|e| kinds.contains(&e.kind)).peekable();
-        if rows.peek().is_some() {
-            push(out, format_args!("\n## {heading}\n\n"));
-            rows.for_each(|entry| entry_line(out, entry));
-        }
+    for (heading, wanted) in SECTIONS {
+        let entries = project.entries.iter().filter(|entry| wanted(entry.kind));
+        section(out, heading, entries.map(row));
     }
-    if !project.claims.is_empty() {
-        push(out, format_args!("\n## {CLAIMS}\n\n"));
-        for claim in &project.claims {
-            push(out, format_args!("- {}\n", claim_line(claim, TEXT_BYTES)));
-        }
-    }
+    section(out, CLAIMS, project.claims.iter().map(|claim| claim_line(claim, TEXT_BYTES)));
 }
 
-fn entry_line(out: &mut String, entry: &Entry) {
+/// An entry with its source mark, and its earlier values below it.
+fn row(entry: &Entry) -> String {
     let evidence = entry.evidence.first();
     let place = evidence.map_or_else(String::new, |e| format!(" {} #{}", e.thread_id, e.seq));
-    let day = date(entry.last_ms);
-    push(out, format_args!("- {} [{}, {day}", entry.text, entry.origin.name()));
-    push(out, format_args!(",{place}; id {}", entry.id));
+    let (origin, day) = (entry.origin.name(), date(entry.last_ms));
+    let mut out = format!("{} [{origin}, {day},{place}; id {}", entry.text, entry.id);
     if entry.threads > 1 {
-        push(out, format_args!("; {} threads", entry.threads));
+        push(&mut out, format_args!("; {} threads", entry.threads));
     }
-    out.push_str("]\n");
+    out.push(']');
     for before in &entry.superseded {
-        push(out, format_args!("  - until {}: {}\n", date(before.until_ms), before.text));
+        push(&mut out, format_args!("\n  - until {}: {}", date(before.until_ms), before.text));
     }
+    out
 }
 
 /// Tips on the first page.

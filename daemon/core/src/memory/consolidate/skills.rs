@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ExtractedThread;
 use super::handbook::Skill;
 use crate::memory::extract::line::{family, is_useful};
-use crate::memory::slug::SLUG_BYTES;
+use crate::memory::learning::SLUG_BYTES;
 use crate::rollout::shell;
 use crate::text;
 

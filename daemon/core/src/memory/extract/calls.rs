@@ -1,7 +1,7 @@
 //! Processes calls and their answers: what ran, what it read and changed, how it ended.
 
 use super::line;
-use super::names::{self, Mention};
+use super::names::Mention;
 use super::runs::End;
 use super::{Extractor, Fact, SCRIPT_BYTES, hazard};
 use crate::checkpoint::semantic::policy::behavior;
@@ -17,8 +17,8 @@ impl Extractor {
     /// Returns the id of a call that reads memory.
     pub(super) fn call(&mut self, NewCall { call, action }: &NewCall) -> Option<String> {
         self.names.calls = self.names.calls.saturating_add(1);
-        self.reached_outside |= call.is_outside;
-        let cwd = self.cwd.clone();
+        self.about.reached_outside |= call.is_outside;
+        let cwd = self.about.cwd.clone();
         match action {
             Action::Script(script) => return self.script(call, script),
             Action::Patch(changes) => changes.iter().for_each(|change| self.patch(change)),
@@ -42,26 +42,29 @@ impl Extractor {
     }
 
     fn script(&mut self, call: &Call, script: &Script) -> Option<String> {
-        let folder = script.workdir.as_deref().or(self.cwd.as_deref());
+        let folder = script.workdir.as_deref().or(self.about.cwd.as_deref());
         if self.own.is_read_by(&script.commands, folder) {
             return Some(call.id.clone());
         }
         let file = self.file_of(call);
-        self.names.read(&script.text, Mention::Used, self.cwd.as_deref(), file.as_deref());
+        self.names.read(&script.text, Mention::Used, self.about.cwd.as_deref(), file.as_deref());
         if let Work::Script { line: Some(line), .. } = &call.work
             && self.may_recommend(line)
         {
             self.names.command(line, script.is_look);
         }
-        self.reached_outside |= matches!(call.work, Work::Script { fetches: true, .. });
-        self.note_downloads(&script.text);
+        self.about.reached_outside |= matches!(call.work, Work::Script { fetches: true, .. });
+        // Running a downloaded file runs code from the network.
+        if self.downloads.len() < DOWNLOADS_MAX {
+            self.downloads.extend(hazard::downloads(&script.text));
+        }
         None
     }
 
     fn patch(&mut self, change: &Change) {
-        let shown = names::shown(&change.path, self.cwd.as_deref()).to_owned();
+        let shown = self.shown(&change.path);
         let lines = text::prefix(&change.lines, SCRIPT_BYTES);
-        self.names.read(lines, Mention::Used, self.cwd.as_deref(), Some(&shown));
+        self.names.read(lines, Mention::Used, self.about.cwd.as_deref(), Some(&shown));
     }
 
     /// The only file that a call reads.
@@ -72,7 +75,7 @@ impl Extractor {
             Work::Search { path } => path.as_deref(),
             Work::Patch(_) | Work::PlanItem { .. } | Work::Other => None,
         };
-        path.map(|path| names::shown(path, self.cwd.as_deref()).to_owned())
+        path.map(|path| self.shown(path))
     }
 
     pub(super) fn answer(&mut self, answered: &CallResult<'_>) {
@@ -83,15 +86,21 @@ impl Extractor {
         }
         match &call.work {
             Work::Patch(_) if answered.has_changed => {}
-            Work::Script { fetches: true, .. } => self.outside(&printed),
-            Work::Other if call.is_outside => self.outside(&printed),
+            // A command that repeats a line from outside was not the agent's own idea.
+            Work::Script { fetches: true, .. } => self.outside.note(&printed),
+            Work::Other if call.is_outside => self.outside.note(&printed),
             Work::Script { .. } | Work::View { .. } | Work::Search { .. } => {
                 let file = self.file_of(call);
-                self.names.read(&printed, Mention::Printed, self.cwd.as_deref(), file.as_deref());
+                self.names.read(
+                    &printed,
+                    Mention::Printed,
+                    self.about.cwd.as_deref(),
+                    file.as_deref(),
+                );
                 self.script_ended(answered, &printed);
             }
             Work::Patch(_) | Work::PlanItem { .. } | Work::Other => {
-                self.names.read(&printed, Mention::Printed, self.cwd.as_deref(), None);
+                self.names.read(&printed, Mention::Printed, self.about.cwd.as_deref(), None);
             }
         }
     }
@@ -106,25 +115,12 @@ impl Extractor {
             self.fact(answered.seq, line, printed);
         }
         if !is_look {
-            let folder = folder.as_deref();
-            let folder = folder.map(|folder| names::shown(folder, self.cwd.as_deref()).to_owned());
-            let folder = folder.filter(|f| self.cwd.as_deref().is_none_or(|cwd| cwd != f));
+            let folder = folder.as_deref().map(|folder| self.shown(folder));
+            let folder = folder.filter(|f| self.about.cwd.as_deref().is_none_or(|cwd| cwd != f));
             // The exit status of `cargo test | tail` is that of `tail`.
             let is_hidden = line::hides_its_status(line) && output::says_failure(printed);
             self.end(answered.seq, (line, folder.as_deref()), code == 0 && !is_hidden, printed);
         }
-    }
-
-    /// Records downloaded files: running them runs code from the network.
-    fn note_downloads(&mut self, line: &str) {
-        if self.downloads.len() < DOWNLOADS_MAX {
-            self.downloads.extend(hazard::downloads(line));
-        }
-    }
-
-    /// Records lines from outside: a command that repeats one was not the agent's own idea.
-    fn outside(&mut self, printed: &str) {
-        self.outside.note(printed);
     }
 
     fn end(&mut self, seq: u64, (line, folder): (&str, Option<&str>), passed: bool, printed: &str) {
@@ -132,7 +128,7 @@ impl Extractor {
             return;
         }
         let printed = if behavior(printed).is_some() { "" } else { printed };
-        self.runs.end(line, folder, End { seq, at_ms: self.updated_at_ms, passed, printed });
+        self.runs.end(line, folder, End { seq, at_ms: self.about.updated_at_ms, passed, printed });
     }
 
     /// Whether a later thread may see the command: it is harmless, contains no instruction, and was not copied
@@ -164,9 +160,9 @@ impl Extractor {
             printed.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let is_version = first.len() <= 60 && first.bytes().any(|b| b.is_ascii_digit());
         if is_version && behavior(first).is_none() && self.facts.len() < 24 {
-            let (slot, at_ms) = (format!("version of {program}"), self.updated_at_ms);
+            let (slot, at_ms) = (format!("version of {program}"), self.about.updated_at_ms);
             let text = format!("`{program}` is {first}");
-            let fact = Fact { slot: slot.clone(), text, quote: first.to_owned(), seq, at_ms };
+            let fact = Fact { text, quote: first.to_owned(), seq, at_ms };
             self.facts.insert(slot, fact);
         }
     }

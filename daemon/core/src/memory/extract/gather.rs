@@ -1,10 +1,10 @@
 //! Turns what was read of a thread into its learnings.
 
 use super::super::learning::{
-    Evidence, Learning, LearningKind, Name, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
+    Evidence, Learning, LearningKind, Name, Outcome, QUOTE_BYTES, RolloutMemory, SLUG_BYTES,
+    TEXT_BYTES,
 };
 use super::super::place;
-use super::super::slug::SLUG_BYTES;
 use super::runs::{Fix, Run};
 use super::{Extractor, Request, Rule, hazard, line, outcome, render, terms};
 use crate::checkpoint::semantic::policy::behavior;
@@ -39,23 +39,23 @@ pub(super) fn gather(mut read: Extractor) -> Option<RolloutMemory> {
     }
     read.signs.last_check = read.runs.last_check();
     let outcome = outcome::triage(read.signs);
-    let mut builder =
-        LearningBuilder { thread_id: &read.thread.thread_id, branch: read.branch.as_deref() };
+    let builder =
+        LearningBuilder { thread_id: &read.about.thread_id, branch: read.about.branch.as_deref() };
     let mut learnings: Vec<Learning> = Vec::new();
     learnings.extend(read.rules.iter().map(|rule| builder.rule(rule)));
     let (runs, fixes, steps) = std::mem::take(&mut read.runs).finish();
     learnings.extend(fixes.iter().map(|fix| builder.fix(fix)));
     learnings.extend(commands(&runs).iter().map(|run| builder.command(run)));
     learnings.extend(packagers(&runs).into_iter().map(|run| builder.packager(run)));
-    learnings.extend(read.facts.values().map(|fact| {
-        let slot = Some(fact.slot.clone());
-        let learning = builder.learning(LearningKind::Fact, &fact.text, Origin::TOOL);
-        Learning { slot, ..builder.at(learning, fact.seq, fact.at_ms, &fact.quote) }
+    learnings.extend(read.facts.iter().map(|(slot, fact)| {
+        let evidence = (fact.seq, fact.at_ms, fact.quote.as_str());
+        let learning = builder.observed(LearningKind::Fact, &fact.text, evidence);
+        Learning { slot: Some(slot.clone()), ..learning }
     }));
     let mut pairs: Vec<_> = std::mem::take(&mut read.pairs).into_iter().collect();
     pairs.sort_by(|(a, x), (b, y)| y.0.cmp(&x.0).then_with(|| a.cmp(b)));
     pairs.truncate(PAIRS_KEPT);
-    let at_ms = read.updated_at_ms;
+    let at_ms = read.about.updated_at_ms;
     learnings.extend(pairs.iter().map(|(pair, counted)| builder.pair(pair, *counted, at_ms)));
     let map = std::mem::take(&mut read.names).finish();
     let used = map.iter().filter(|name| name.uses > 0).count();
@@ -88,25 +88,10 @@ fn memory(
         // The agent may repeat a page's instructions.
         report: read.report.map(|(_, words)| words).filter(|words| behavior(words).is_none()),
     };
-    let mut memory = RolloutMemory {
-        thread_id: read.thread.thread_id,
-        project: read.thread.project.or_else(|| read.cwd.as_deref().map(place::project)),
-        cwd: read.cwd,
-        branch: read.branch,
-        forked_from: read.forked_from,
-        reached_outside: read.reached_outside,
-        created_at_ms: read.created_at_ms,
-        begun_at_ms: read.begun_at_ms,
-        updated_at_ms: read.updated_at_ms,
-        last_seq: read.last_seq,
-        outcome,
-        rollout_slug: text::slug(text::prefix(&parts.title, 200), SLUG_BYTES),
-        rollout_summary: String::new(),
-        raw_memory: String::new(),
-        learnings,
-        map,
-        steps,
-    };
+    let mut about = read.about;
+    about.project = about.project.or_else(|| about.cwd.as_deref().map(place::project));
+    let rollout_slug = text::slug(text::prefix(&parts.title, 200), SLUG_BYTES);
+    let mut memory = RolloutMemory { outcome, rollout_slug, learnings, map, steps, ..about };
     memory.rollout_summary = render::rollout_summary(&memory, &parts);
     memory.raw_memory = render::raw_memory(&memory, &parts);
     memory
@@ -177,39 +162,41 @@ struct LearningBuilder<'a> {
 }
 
 impl LearningBuilder<'_> {
-    fn learning(&self, kind: LearningKind, words: &str, origin: Origin) -> Learning {
+    /// `quote` is the evidence, at line `seq`.
+    fn learning(
+        &self,
+        (kind, origin): (LearningKind, Origin),
+        words: &str,
+        (seq, at_ms, quote): (u64, i64, &str),
+    ) -> Learning {
         let text = text::one_line_cut(words, TEXT_BYTES);
+        let (thread_id, quote) =
+            (self.thread_id.to_owned(), text::one_line_cut(quote, QUOTE_BYTES));
         Learning {
             kind,
             keywords: keywords(&text),
             text,
             origin,
-            evidence: Evidence {
-                thread_id: self.thread_id.to_owned(),
-                seq: 0,
-                quote: String::new(),
-            },
+            evidence: Evidence { thread_id, seq, quote },
             slot: None,
             is_passing: false,
             branch: self.branch.map(str::to_owned),
-            at_ms: 0,
+            at_ms,
         }
     }
 
-    fn at(&self, mut learning: Learning, seq: u64, at_ms: i64, quote: &str) -> Learning {
-        learning.evidence.seq = seq;
-        learning.evidence.quote = text::one_line_cut(quote, QUOTE_BYTES);
-        learning.at_ms = at_ms;
-        learning
+    /// What was observed.
+    fn observed(&self, kind: LearningKind, words: &str, evidence: (u64, i64, &str)) -> Learning {
+        self.learning((kind, Origin::TOOL), words, evidence)
     }
 
-    fn rule(&mut self, rule: &Rule) -> Learning {
-        let learning = self.learning(rule.kind, &rule.text, rule.origin);
-        let learning = self.at(learning, rule.seq, rule.at_ms, &rule.text);
+    fn rule(&self, rule: &Rule) -> Learning {
+        let evidence = (rule.seq, rule.at_ms, rule.text.as_str());
+        let learning = self.learning((rule.kind, rule.origin), &rule.text, evidence);
         Learning { is_passing: rule.is_passing, ..learning }
     }
 
-    fn fix(&mut self, fix: &Fix) -> Learning {
+    fn fix(&self, fix: &Fix) -> Learning {
         let bare = |line: &str| line::bare(line).unwrap_or_else(|| line.to_owned());
         let failed = bare(&fix.line);
         let what = match &fix.instead {
@@ -226,11 +213,10 @@ impl LearningBuilder<'_> {
             }
         };
         let text = format!("{what}; it had said: `{}`", fix.said.replace('`', "'"));
-        let learning = self.learning(LearningKind::Fix, &text, Origin::TOOL);
-        self.at(learning, fix.seq, fix.at_ms, &fix.said)
+        self.observed(LearningKind::Fix, &text, (fix.seq, fix.at_ms, &fix.said))
     }
 
-    fn command(&mut self, run: &Run) -> Learning {
+    fn command(&self, run: &Run) -> Learning {
         let mut text = format!("{}: `{}`", run.class.into_str(), run.line);
         if let Some(folder) = &run.folder {
             text.push_str(&format!(" in `{folder}`"));
@@ -239,39 +225,36 @@ impl LearningBuilder<'_> {
         if let Some(tests) = run.tests.filter(|tests| tests.passed > 0) {
             text.push_str(&format!(" ({} tests pass)", tests.passed));
         }
-        let learning = self.learning(LearningKind::Command, &text, Origin::TOOL);
-        let learning = self.at(learning, run.seq, run.at_ms, &run.line);
         Learning {
             // For one command line only the newest result counts.
             slot: Some(format!("command {}", run.line)),
             is_passing: run.class == Class::Other && run.passed < 3,
-            ..learning
+            ..self.observed(LearningKind::Command, &text, (run.seq, run.at_ms, &run.line))
         }
     }
 
-    fn packager(&mut self, (name, what, run): (&str, &str, &Run)) -> Learning {
+    fn packager(&self, (name, what, run): (&str, &str, &Run)) -> Learning {
         let text = format!("{what} packages are managed with `{name}`");
-        let learning = self.learning(LearningKind::Fact, &text, Origin::TOOL);
-        let learning = self.at(learning, run.seq, run.at_ms, &run.line);
+        let learning = self.observed(LearningKind::Fact, &text, (run.seq, run.at_ms, &run.line));
         Learning { slot: Some(format!("{what} package manager")), ..learning }
     }
 
     fn pair(
-        &mut self,
+        &self,
         (first, second): &(String, String),
         (times, seq): (u32, u64),
         at_ms: i64,
     ) -> Learning {
         let text = format!("`{first}` and `{second}` change together");
-        let learning = self.learning(LearningKind::CoChange, &text, Origin::TOOL);
-        Learning { is_passing: times < 2, ..self.at(learning, seq, at_ms, "") }
+        let learning = self.observed(LearningKind::CoChange, &text, (seq, at_ms, ""));
+        Learning { is_passing: times < 2, ..learning }
     }
 
-    fn outcome(&mut self, read: &Extractor, outcome: Outcome) -> Option<Learning> {
+    fn outcome(&self, read: &Extractor, outcome: Outcome) -> Option<Learning> {
         let title = text::one_line_cut(&read.title()?, 160);
         let text = format!("{}: {title}", outcome.into_str());
-        let learning = self.learning(LearningKind::Outcome, &text, Origin::TOOL);
-        Some(self.at(learning, read.last_seq, read.updated_at_ms, &title))
+        let evidence = (read.about.last_seq, read.about.updated_at_ms, title.as_str());
+        Some(self.observed(LearningKind::Outcome, &text, evidence))
     }
 }
 

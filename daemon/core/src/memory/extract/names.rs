@@ -77,8 +77,8 @@ impl Names {
         }
     }
 
-    pub fn changed(&mut self, path: &str, cwd: Option<&str>) {
-        let name = shown(path, cwd);
+    /// `name` is a path in the form of [`shown`].
+    pub fn changed(&mut self, name: &str) {
         if name.len() <= limits::PATH_BYTES {
             self.entry(NameKind::Path, name, Mention::Used).done = true;
         }
@@ -237,12 +237,12 @@ mod tests {
             names.path(path, Mention::Used, Some("/w/p"));
         }
         names.path("Makefile", Mention::Printed, None);
-        names.changed(&format!("{long}ab"), None);
+        names.changed(&format!("{long}ab"));
         assert_eq!(found(names), [("src/a.rs".to_owned(), 3, 3), ("Makefile".to_owned(), 0, 1)]);
         let longest = format!("{}a", &long[..limits::PATH_BYTES - 1]);
         let mut names = Names::default();
         names.path(&longest, Mention::Used, None);
-        names.changed(&longest, None);
+        names.changed(&longest);
         assert_eq!(found(names).len(), 1);
     }
 
@@ -279,7 +279,7 @@ mod tests {
         names.mark_worked("just lint");
         names.mark_worked("just other");
         names.calls += 1;
-        names.changed("z.rs", None);
+        names.changed("z.rs");
         for (name, mention, count) in [
             ("later_used", Mention::Used, 1),
             ("printed_often", Mention::Printed, 9),
@@ -322,7 +322,7 @@ mod tests {
 
         let long = |number: usize| format!("{}_{number:03}", "x".repeat(150));
         let mut names = Names::default();
-        (0..500).for_each(|number| names.changed(&long(number), None));
+        (0..500).for_each(|number| names.changed(&long(number)));
         let kept = names.finish();
         assert_eq!(kept.len(), 48 * 1_024 / (154 + 40));
         assert!((0..).zip(&kept).all(|(number, name)| name.text == long(number)));

@@ -63,27 +63,23 @@ pub(super) fn raw_memory(memory: &RolloutMemory, parts: &AccountParts) -> String
     }
     push(&mut out, format_args!("updated: {}\n", date(memory.updated_at_ms)));
     push(&mut out, format_args!("keywords: {}\n---\n", keywords(memory).join(", ")));
-    for (heading, kinds) in SECTIONS {
-        let rows = of(memory, |kind| kinds.contains(&kind));
-        section(&mut out, heading, rows.map(with_evidence));
+    for (heading, wanted) in SECTIONS {
+        section(&mut out, heading, of(memory, wanted).map(with_evidence));
     }
     out
 }
 
-/// The record's headings, and the kinds of learnings below each.
-const SECTIONS: &[(&str, &[LearningKind])] = &[
-    (
-        "User preferences",
-        &[
-            LearningKind::Constraint,
-            LearningKind::Preference,
-            LearningKind::Correction,
-            LearningKind::Note,
-        ],
-    ),
-    ("Reusable knowledge", &[LearningKind::Command, LearningKind::Fact, LearningKind::CoChange]),
-    ("Failures and how to do differently", &[LearningKind::Fix]),
-    ("Outcome", &[LearningKind::Outcome]),
+/// Whether a section has learnings of a kind.
+type Wanted = fn(LearningKind) -> bool;
+
+/// The headings of a record, and of a project's part of `MEMORY.md`, with the kinds of learnings below each.
+pub(in crate::memory) const SECTIONS: [(&str, Wanted); 4] = [
+    ("User preferences", LearningKind::is_rule),
+    ("Reusable knowledge", |kind| {
+        matches!(kind, LearningKind::Command | LearningKind::Fact | LearningKind::CoChange)
+    }),
+    ("Failures and how to do differently", |kind| kind == LearningKind::Fix),
+    ("Outcome", |kind| kind == LearningKind::Outcome),
 ];
 
 /// Names by which the thread can be found.
@@ -109,7 +105,12 @@ fn with_evidence(learning: &Learning) -> String {
     format!("{} [{} #{}{passing}]", learning.text, learning.origin.name(), learning.evidence.seq)
 }
 
-fn section(out: &mut String, heading: &str, rows: impl Iterator<Item = String>) {
+/// Adds a heading with its rows, if there are any.
+pub(in crate::memory) fn section(
+    out: &mut String,
+    heading: &str,
+    rows: impl Iterator<Item = String>,
+) {
     let mut rows = rows.peekable();
     if rows.peek().is_some() {
         push(out, format_args!("\n## {heading}\n\n"));

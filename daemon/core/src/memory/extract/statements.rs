@@ -164,13 +164,7 @@ const ADDRESSES: &[&str] = &[
     "please",
     "should",
     "must",
-    "to",
-    "and",
-    "but",
-    "so",
-    "also",
     "bitte",
-    "on",
     "nous",
     "tu",
     "vous",
@@ -183,7 +177,7 @@ const ADDRESSES: &[&str] = &[
     "пожалуйста",
 ];
 
-/// Addresses that also occur in descriptions.
+/// The same, for words that also occur in descriptions.
 const JOINTS: &[&str] = &["and", "but", "so", "also", "to", "on"];
 
 /// A joint counts only within this many words before a cue.
@@ -339,7 +333,7 @@ fn is_addressed(plain: &str, cue: &str) -> bool {
         let Some(before) = plain[..at].rsplit(' ').next() else { return false };
         let words = plain[..at].split(' ').filter(|word| !word.is_empty()).count();
         // "it will also never be set" is a description.
-        ADDRESSES.contains(&before) && (!JOINTS.contains(&before) || words <= JOINED_WORDS)
+        ADDRESSES.contains(&before) || JOINTS.contains(&before) && words <= JOINED_WORDS
     })
 }
 

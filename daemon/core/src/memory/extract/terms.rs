@@ -3,7 +3,8 @@
 mod shape;
 
 use crate::limits::PATH_BYTES;
-use shape::{as_path, is_file_name, is_hash, is_name, is_ticket, is_uuid, words_of_kebab};
+use crate::text::is_uuid;
+use shape::{as_path, is_file_name, is_hash, is_name, is_ticket, words_of_kebab};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TermKind {

@@ -18,14 +18,15 @@ struct Thread {
     line: u64,
 }
 
+/// Has read nothing.
+fn extractor(own: Own) -> Extractor {
+    let (thread_id, project) = ("t1".into(), Some("/w/p".into()));
+    Extractor::new(ThreadRef { thread_id, source: Source::Codex, project }, own)
+}
+
 impl Thread {
     fn new(own: Own) -> Self {
-        let thread = ThreadRef {
-            thread_id: "t1".into(),
-            source: Source::Codex,
-            project: Some("/w/p".into()),
-        };
-        let mut thread = Self { extractor: Extractor::new(thread, own), line: 0 };
+        let mut thread = Self { extractor: extractor(own), line: 0 };
         thread.raw("session_meta", &json!({ "id": "t1", "cwd": "/w/p", "source": "cli" }));
         thread
     }
@@ -320,7 +321,7 @@ fn build(memories: &[RolloutMemory]) -> Consolidation {
 fn a_thread_that_opted_out_is_skipped() {
     let mut thread = thread();
     let meta = json!({ "id": "t1", "cwd": "/w/p", "source": "cli", "memory_mode": "disabled" });
-    thread.extractor = Extractor::new(thread.extractor.thread.clone(), Own::default());
+    thread.extractor = extractor(Own::default());
     thread.raw("session_meta", &meta).user("Never push to main.").run("cargo test", 0, "ok");
     assert_eq!(thread.finish(), None);
 }

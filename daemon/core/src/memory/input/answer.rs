@@ -10,9 +10,9 @@ use super::rows::{Row, RowSource};
 use super::{AnswerError, Reading};
 use crate::checkpoint::semantic::policy::behavior;
 use crate::memory::learning::{
-    Evidence, Learning, LearningKind, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
+    Evidence, Learning, LearningKind, Outcome, QUOTE_BYTES, RolloutMemory, SLUG_BYTES, TEXT_BYTES,
 };
-use crate::memory::slug::SLUG_BYTES;
+use crate::memory::plain::normalized;
 use crate::memory::span::spans;
 use crate::model::answer;
 use crate::redact::redact;
@@ -169,10 +169,6 @@ impl Record {
         };
         redacted.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect()
     }
-}
-
-fn normalized(words: &str) -> String {
-    text::one_line(words).to_lowercase()
 }
 
 fn bounded(field: &'static str, bytes: usize, max: usize) -> Result<(), AnswerError> {

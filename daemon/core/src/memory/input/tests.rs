@@ -231,7 +231,7 @@ fn a_question_can_be_halved_until_it_is_small() {
 #[test]
 fn a_model_cannot_revoke_a_rule_of_the_person() {
     let rule = |is_passing| RolloutMemory {
-        learnings: vec![crate::memory::Learning {
+        learnings: vec![Learning {
             kind: LearningKind::Constraint,
             text: "never push".into(),
             origin: Origin::of_edit(),
@@ -398,7 +398,7 @@ fn an_answer_is_bounded() {
 
 #[test]
 fn a_models_answer_is_completed_by_what_was_observed() {
-    let learning = |kind: LearningKind, text: &str, is_passing| crate::memory::Learning {
+    let learning = |kind: LearningKind, text: &str, is_passing| Learning {
         kind,
         text: text.into(),
         origin: Origin::of_edit(),

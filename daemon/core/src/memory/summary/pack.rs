@@ -77,38 +77,36 @@ impl<'a> SummaryRows<'a> {
 
     pub(super) fn render(&self) -> String {
         let mut out = String::new();
-        let works = |entry: &&&MapEntry| entry.done > 0 && !entry.is_look;
-        self.command_part(&mut out, "Commands that work", |entry| works(&entry));
-        self.command_part(&mut out, "Also run", |entry| !works(&entry));
-        self.path_part(&mut out, "Files changed", |entry| entry.done > 0);
-        self.path_part(&mut out, "Files read", |entry| entry.done == 0 && entry.users > 0);
-        self.path_part(&mut out, "Files seen", |entry| entry.users == 0);
+        let works = |entry: &MapEntry| entry.done > 0 && !entry.is_look;
+        self.part(&mut out, "Commands that work", &self.commands, works);
+        self.part(&mut out, "Also run", &self.commands, |entry| !works(entry));
+        self.part(&mut out, "Files changed", &self.paths, |entry| entry.done > 0);
+        let is_read = |entry: &MapEntry| entry.done == 0 && entry.users > 0;
+        self.part(&mut out, "Files read", &self.paths, is_read);
+        self.part(&mut out, "Files seen", &self.paths, |entry| entry.users == 0);
         if let Some(names) = self.names.get(&None) {
             push(&mut out, format_args!("## Names\n{}\n", names.join(", ")));
         }
         out
     }
 
-    fn command_part(&self, out: &mut String, heading: &str, wanted: impl Fn(&&MapEntry) -> bool) {
-        let rows: Vec<&&MapEntry> = self.commands.iter().filter(|entry| wanted(entry)).collect();
-        if !rows.is_empty() {
+    /// Adds a heading with the wanted entries, if there are any.
+    fn part(
+        &self,
+        out: &mut String,
+        heading: &str,
+        entries: &[&MapEntry],
+        wanted: impl Fn(&MapEntry) -> bool,
+    ) {
+        let mut rows = entries.iter().filter(|entry| wanted(entry)).peekable();
+        if rows.peek().is_some() {
             push(out, format_args!("## {heading}\n"));
-            rows.iter().for_each(|entry| push(out, format_args!("- `{}`\n", entry.text)));
         }
-    }
-
-    fn path_part(&self, out: &mut String, heading: &str, wanted: impl Fn(&&MapEntry) -> bool) {
-        let rows: Vec<&&MapEntry> = self.paths.iter().filter(|entry| wanted(entry)).collect();
-        if rows.is_empty() {
-            return;
-        }
-        push(out, format_args!("## {heading}\n"));
-        for entry in rows {
-            match self.names.get(&Some(entry.text.as_str())) {
-                Some(names) => {
-                    push(out, format_args!("- {}: {}\n", entry.text, names.join(", ")));
-                }
-                None => push(out, format_args!("- {}\n", entry.text)),
+        for MapEntry { kind, text, .. } in rows {
+            match self.names.get(&Some(text.as_str())) {
+                _ if *kind == NameKind::Command => push(out, format_args!("- `{text}`\n")),
+                Some(names) => push(out, format_args!("- {text}: {}\n", names.join(", "))),
+                None => push(out, format_args!("- {text}\n")),
             }
         }
     }

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Scope, project};
 use crate::checkpoint::semantic::policy;
-use crate::context::tokenizer::Tokenizer;
+use crate::choice::cost;
 use crate::memory::consolidate::{Entry, Handbook, MapEntry, Project, TaskEntry};
 use crate::memory::day::date;
 use crate::memory::extract::hazard;
 use crate::memory::learning::{LearningKind, NameKind, Outcome};
 use crate::rollout::contextual;
 use crate::rollout::shell::{self, Class, Joint};
-use crate::{text, tokens};
+use crate::text;
 
 /// Maximum tokens, both by o200k and by bytes / 4; with the hook's own text they are 300.
 pub const START_TOKENS: u64 = 270;
@@ -113,11 +113,6 @@ impl Draft {
             parts.map(|(heading, lines)| format!("{heading}\n{}", lines.concat())).collect();
         contextual::quoted(&text).into_owned()
     }
-}
-
-/// Tokens: the larger of o200k and bytes / 4.
-fn cost(text: &str) -> u64 {
-    tokens::of_text(text).max(Tokenizer::O200k.count(text))
 }
 
 /// For each of test, lint and build, the command that worked in most threads.

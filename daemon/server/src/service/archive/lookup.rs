@@ -86,7 +86,7 @@ fn rows_of(
     let mut pieces = transcript.lines_from(0, LINE_BYTES_MAX)?;
     let (mut fold, mut rows, mut seq) = (Fold::new(source), Vec::new(), first_seq);
     while seq <= *wanted.end() {
-        let line = match pieces.next()? {
+        let line = match pieces.next_piece()? {
             Piece::Line(line) => line,
             Piece::End { offset, rest } => {
                 let rest = Line::of_rest(offset, rest);

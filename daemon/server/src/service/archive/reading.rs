@@ -127,7 +127,7 @@ fn read_redacted(
     let mut new = NewText { text: Vec::new(), source_bytes: 0 };
     let mut pieces = transcript.lines_from(from, LINE_BYTES_MAX)?;
     while new.source_bytes < bytes_max && from + new.source_bytes < end {
-        match pieces.next()? {
+        match pieces.next_piece()? {
             Piece::Line(line) => {
                 match line.content {
                     Content::Whole(bytes) => new.text.extend(redact_line(bytes)),

@@ -66,7 +66,7 @@ fn first_request(source: Source, text: ArchivedText) -> std::io::Result<Option<S
     let mut pieces = transcript.lines_from(0, LINE_BYTES_MAX)?;
     let (mut fold, mut seq) = (Fold::new(source), 0);
     while fold.head().title.is_none()
-        && let Piece::Line(line) = pieces.next()?
+        && let Piece::Line(line) = pieces.next_piece()?
         && line.offset < TITLE_BYTES
     {
         line.fold(&mut fold, seq);

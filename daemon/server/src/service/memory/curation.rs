@@ -20,7 +20,7 @@ mod progress;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use longhaul_core::job::{Failure, FailureKind, Fence, Job, JobKey, JobRequest, Kind, LeaseLost};
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, LeaseLost};
 use longhaul_core::memory::agent::{
     AgentAnswer, AgentTask, Baseline, CheckInputs, carry_over, check, input_of, task,
     without_dropped,
@@ -30,7 +30,7 @@ use longhaul_core::memory::input::budget_tokens;
 use longhaul_core::memory::{Engine, Files};
 use longhaul_core::redact::redact;
 use longhaul_core::{text, tokens};
-use longhaul_store::{AgentRow, CurationTable, StoreError};
+use longhaul_store::{AgentRow, StoreError};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::publications::Base;
@@ -100,38 +100,25 @@ struct DueWork {
     input: String,
 }
 
-/// The last run of a worker, as the store has it.
-pub struct CurationLog {
-    pub(in crate::service) table: CurationTable,
-    pub(in crate::service) clock: Clock,
-}
-
-impl CurationLog {
-    /// Records a run, while the fence holds.
-    async fn put(&self, row: AgentRow, fence: &Fence) -> Result<(), StoreError> {
-        self.table.put(&AgentRow { at_ms: self.clock.now_ms(), ..row }, fence).await
-    }
-}
-
 /// Hands out the published files for editing, and checks what is delivered.
 pub struct Curation {
     publisher: Arc<Publisher>,
-    log: CurationLog,
     models: Arc<Models>,
     jobs: Jobs,
     config: Live,
+    clock: Clock,
     current: Mutex<Option<Arc<Run>>>,
 }
 
 impl Curation {
     pub fn new(
         publisher: Arc<Publisher>,
-        log: CurationLog,
         models: Arc<Models>,
         jobs: Jobs,
         config: Live,
+        clock: Clock,
     ) -> Self {
-        Self { publisher, log, models, jobs, config, current: Mutex::default() }
+        Self { publisher, models, jobs, config, clock, current: Mutex::default() }
     }
 
     /// Requests the job, if a model edits the files and something changed since its last success.
@@ -172,8 +159,8 @@ impl Curation {
         };
         let (base, known) = self.publisher.in_turn(reading).await?;
         let input = input_of(&known.files, &known.handbook);
-        let last = self.log.table.get().await?;
-        let baseline = self.publisher.agent_baseline().await?;
+        let last = self.publisher.sources.curation.get().await?;
+        let baseline = self.publisher.sources.agent_baseline().await?;
         let is_done =
             last.is_some_and(|run| matches!(run.outcome.as_str(), "published" | "unchanged"));
         let is_same = baseline.as_ref().is_some_and(|baseline| baseline.input == input);
@@ -277,9 +264,10 @@ impl Curation {
         let row = AgentRow {
             baseline: serde_json::to_string(&baseline).ok(),
             outcome: if is_new { "published" } else { "unchanged" }.to_owned(),
+            at_ms: self.clock.now_ms(),
             ..row
         };
-        self.log.put(row, &self.jobs.finishing_fence(&run.owner)).await?;
+        self.publisher.sources.curation.put(&row, &self.jobs.finishing_fence(&run.owner)).await?;
         self.release(&run.owner);
         Ok(())
     }
@@ -329,7 +317,8 @@ impl Curation {
         row: AgentRow,
         failure: Failure,
     ) -> Result<Job, ServiceError> {
-        self.log.put(row, &self.jobs.fence(owner)).await?;
+        let row = AgentRow { at_ms: self.clock.now_ms(), ..row };
+        self.publisher.sources.curation.put(&row, &self.jobs.fence(owner)).await?;
         let job = self.jobs.fail(&owner.key, &owner.token, failure).await?;
         self.release(owner);
         Ok(job)
@@ -358,8 +347,9 @@ impl Curation {
         if let Some(claimed) = self.jobs.claim(Kind::Curate, &self.jobs.holder()).await? {
             let owner = Owner { key: claimed.job.key, token: claimed.claim.token };
             let (outcome, Failure { detail, .. }) = (why.0.to_owned(), why.1.clone());
-            let row = AgentRow { outcome, detail, ..AgentRow::default() };
-            self.log.put(row, &self.jobs.fence(&owner)).await?;
+            let at_ms = self.clock.now_ms();
+            let row = AgentRow { outcome, detail, at_ms, ..AgentRow::default() };
+            self.publisher.sources.curation.put(&row, &self.jobs.fence(&owner)).await?;
             self.jobs.fail(&owner.key, &owner.token, why.1).await?;
         }
         Ok(())

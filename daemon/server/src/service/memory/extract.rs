@@ -10,13 +10,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::job::{Failure, FailureKind, Fence, Job, Kind, Token};
+use longhaul_core::job::{Failure, Fence, Job, Kind, Token};
 use longhaul_core::memory::Engine;
 use longhaul_core::memory::input::{AnswerError, Question, Reading, budget_tokens, combine};
 use longhaul_core::model::budget::Spending;
 use longhaul_store::{ExtractionRow, ExtractionTable};
 
-use super::ask::{AskError, MemoryQuestion};
+use super::ask::MemoryQuestion;
 use super::citations::Citations;
 use super::thread_reader::{ThreadReader, ThreadReading};
 use crate::config::Live;
@@ -30,28 +30,12 @@ const OUTSIDE_TOKENS_MAX: u64 = 500_000;
 
 pub struct ExtractWork(pub Arc<Extraction>);
 
-enum ExtractError {
-    /// The transcript or the store.
-    Service(ServiceError),
-    /// The model. The extraction without it is stored if the configuration allows that.
-    Model(AskError),
-}
-
-impl<E: Into<ServiceError>> From<E> for ExtractError {
-    fn from(error: E) -> Self {
-        Self::Service(error.into())
-    }
-}
-
 impl Work for ExtractWork {
     const KIND: Kind = Kind::Extract;
 
     async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
         let owner = Owner { key: job.key, token };
-        self.0.run(&owner).await.map_err(|error| match error {
-            ExtractError::Service(error) => Extraction::failure(&error),
-            ExtractError::Model(error) => error.failure(),
-        })
+        self.0.run(&owner).await
     }
 }
 
@@ -73,18 +57,7 @@ pub struct Extraction {
 }
 
 impl Extraction {
-    /// The failure to record in the job table.
-    pub(in crate::service) fn failure(error: &ServiceError) -> Failure {
-        let (kind, detail) = match error {
-            ServiceError::ThreadNotFound(_) => {
-                (FailureKind::Permanent, "its transcript is gone".to_owned())
-            }
-            error => (FailureKind::Transient, error.to_string()),
-        };
-        Failure { kind, detail, retry_after_ms: None }
-    }
-
-    async fn run(&self, owner: &Owner) -> Result<(), ExtractError> {
+    async fn run(&self, owner: &Owner) -> Result<(), Failure> {
         let thread_id = owner.key.subject.as_str();
         let erasures = self.models.erasures();
         let row = self.reader.thread(thread_id).await?;
@@ -98,8 +71,7 @@ impl Extraction {
             self.reader.read(row, budget, u64::MAX).await?;
         let fence = || self.jobs.fence(owner);
         let Some(choice) = choice else {
-            self.put(&extraction, reads, fence()).await?;
-            return Ok(());
+            return Ok(self.put(&extraction, reads, fence()).await?);
         };
         let mut conversation = MemoryQuestion {
             models: &self.models,
@@ -121,15 +93,14 @@ impl Extraction {
                 }
                 extraction.memory = combine(extraction.memory, memory);
                 extraction.engine = Engine::Model;
-                self.put(&extraction, reads, fence()).await?;
-                Ok(())
+                Ok(self.put(&extraction, reads, fence()).await?)
             }
             Err(error) => {
                 if *settings.fallback {
                     extraction.reason = Some(error.to_string());
                     self.put(&extraction, reads, fence()).await?;
                 }
-                Err(ExtractError::Model(error))
+                Err(error.failure())
             }
         }
     }

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::memory::Files;
 
+use crate::folder::if_there;
+
 /// Maximum files of a generation to read.
 const FILES_MAX: usize = 8_192;
 
@@ -79,10 +81,7 @@ impl Folder {
     pub(super) fn set_aside(&self, generation: u64) -> io::Result<()> {
         let name = |n: u64| self.generations.join(format!("{ASIDE}g{generation}-{n}"));
         let aside = (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0));
-        match fs::rename(self.journal_path(generation), aside.with_extension("json")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Err(_) | Ok(()) => {}
-        }
+        if_there(fs::rename(self.journal_path(generation), aside.with_extension("json")))?;
         fs::rename(self.of(generation), aside)?;
         File::open(&self.generations)?.sync_all()
     }
@@ -103,12 +102,8 @@ impl Folder {
     ) -> io::Result<PathBuf> {
         let staging = self.generations.join(format!(".staging-g{generation}"));
         let staged_journal = staging.with_extension("json");
-        for left in [fs::remove_dir_all(&staging), fs::remove_file(&staged_journal)] {
-            match left {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                Err(_) | Ok(()) => {}
-            }
-        }
+        if_there(fs::remove_dir_all(&staging))?;
+        if_there(fs::remove_file(&staged_journal))?;
         make(&staging)?;
         let mut folders = vec![staging.clone()];
         for (path, text) in files {
@@ -151,10 +146,7 @@ impl Folder {
             Ok(_) | Err(_) => {}
         }
         let next = self.link.with_extension("next");
-        match fs::remove_file(&next) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Err(_) | Ok(()) => {}
-        }
+        if_there(fs::remove_file(&next))?;
         symlink(&target, &next)?;
         fs::rename(&next, &self.link)?;
         self.link.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())

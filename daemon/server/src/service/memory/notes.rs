@@ -183,7 +183,7 @@ impl MemoryNotes {
         self.publisher.take_over().await?;
         // Looked up first: a publication in between no longer has the thread.
         let summary = match what {
-            Exclusion::Thread(id) => self.publisher.summary_path(id).await?,
+            Exclusion::Thread(id) => self.publications.summary_path(id).await?,
             _ => None,
         };
         let removed = self.notes.forget(what, self.clock.now_ms()).await?;

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use longhaul_core::memory::Files;
+use longhaul_core::memory::agent::group;
 use longhaul_core::memory::consolidate::{Handbook, Project};
 use longhaul_core::memory::place;
 use longhaul_core::memory::summary::{WrittenLine, written_lines};
@@ -17,9 +18,6 @@ const PASSAGE_BYTES: usize = 600;
 
 /// Files whose passages without a project apply everywhere. In any other file, such a passage may be about any project.
 pub(super) const GENERAL_FILES: &[&str] = &["MEMORY.md", "memory_summary.md"];
-
-/// Starts a project's section in `MEMORY.md`.
-const GROUP: &str = "# Task Group: ";
 
 /// The subject of a passage.
 #[derive(Debug, Clone, Default)]
@@ -48,11 +46,11 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
         };
         let mut open: Option<Passage> = None;
         for (number, line) in (1_u64..).zip(text.lines()) {
-            if let Some(key) = line.strip_prefix(GROUP) {
-                let known = handbook.projects.get(key.trim());
+            if let Some(key) = group(line) {
+                let known = handbook.projects.get(key);
                 let newest = known.and_then(|project| project.tasks.first());
                 let at_ms = newest.map_or(at_ms, |task| task.updated_at_ms);
-                about = About { project: Some(key.trim().to_owned()), thread_id: None, at_ms };
+                about = About { project: Some(key.to_owned()), thread_id: None, at_ms };
             } else if path == "MEMORY.md" && line.starts_with("# ") {
                 about = About { at_ms, ..About::default() };
             }

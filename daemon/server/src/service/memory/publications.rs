@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::memory::Files;
 use longhaul_core::memory::agent::removed_texts;
@@ -20,6 +20,7 @@ use crate::events::EventHub;
 use crate::service::error::ServiceError;
 
 /// The state before a publication.
+#[derive(Default)]
 pub(super) struct Base {
     /// Number of the newest generation, 0 before the first.
     pub(super) number: u64,
@@ -75,7 +76,7 @@ impl Publications {
 
     /// The newest generation, from the cache or the store.
     pub(super) async fn newest(&self) -> Result<Arc<Publication>, ServiceError> {
-        let cached = self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let cached = self.cached().clone();
         if let Some(publication) = cached {
             return Ok(publication);
         }
@@ -88,12 +89,6 @@ impl Publications {
             },
         };
         Ok(self.keep(publication))
-    }
-
-    /// Whether the cache has an older generation than this one.
-    fn is_behind(&self, generation: u64) -> bool {
-        let cached = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        cached.as_ref().is_some_and(|cached| cached.generation < generation)
     }
 
     /// The path of a thread's summary.
@@ -153,7 +148,7 @@ impl Publications {
                 if added > 0 {
                     tracing::warn!(generation = current, added, "took over memory from its folder");
                     self.is_taken_over.store(true, Ordering::Relaxed);
-                    *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    *self.cached() = None;
                 }
                 Ok(())
             }
@@ -198,20 +193,12 @@ impl Publications {
     pub(super) async fn base(&self, now_ms: i64) -> Result<Base, ServiceError> {
         self.take_over().await?;
         let mut generations = self.generations.newest().await?.into_iter();
-        let Some(newest) = generations.next() else {
-            return Ok(Base {
-                number: 0,
-                input: String::new(),
-                files: Files::new(),
-                found: Files::new(),
-                edits: Edits::default(),
-                journal: None,
-            });
-        };
+        let Some(newest) = generations.next() else { return Ok(Base::default()) };
         let before = generations.next();
         self.restore(&newest).await?;
         // The folder may have refused it when it was published.
-        if self.is_behind(newest.generation) {
+        let cached = self.cached().as_ref().map(|cached| cached.generation);
+        if cached.is_some_and(|cached| cached < newest.generation) {
             self.set(&newest);
         }
         let reading = self.in_folder(move |folder| {
@@ -237,9 +224,12 @@ impl Publications {
 
     fn keep(&self, publication: Publication) -> Arc<Publication> {
         let publication = Arc::new(publication);
-        let mut cached = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        *cached = Some(Arc::clone(&publication));
+        *self.cached() = Some(Arc::clone(&publication));
         publication
+    }
+
+    fn cached(&self) -> MutexGuard<'_, Option<Arc<Publication>>> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `work` in the folder, on a thread for blocking work.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::limits::DAY_MS;
-use longhaul_core::memory::agent::{Baseline, CheckInputs, carry_over, without_dropped};
+use longhaul_core::memory::agent::{CheckInputs, carry_over, without_dropped};
 use longhaul_core::memory::consolidate::{Consolidation, Handbook};
 use longhaul_core::memory::edits::Edits;
 use longhaul_store::{ExtractionRow, Generation, NewGeneration};
@@ -31,7 +31,7 @@ pub(super) enum Purge {
 
 /// Builds memory from everything known and publishes it.
 pub struct Publisher {
-    sources: SourceReader,
+    pub(super) sources: SourceReader,
     publications: Arc<Publications>,
     jobs: Jobs,
     clock: Clock,
@@ -57,14 +57,6 @@ impl Publisher {
         self.publications.base(self.clock.steady_ms()).await
     }
 
-    /// The path of a thread's summary.
-    pub(super) async fn summary_path(
-        &self,
-        thread_id: &str,
-    ) -> Result<Option<String>, ServiceError> {
-        self.publications.summary_path(thread_id).await
-    }
-
     /// Runs work that may write to the memory folder, while no other does. It goes on if the caller is cancelled: what
     /// blocks cannot be stopped, and must not meet another writer.
     pub(super) async fn in_turn<T: Send + 'static, W>(
@@ -85,11 +77,6 @@ impl Publisher {
     /// Changes when something is to be forgotten.
     pub(super) fn purges(&self) -> watch::Receiver<()> {
         self.purged.subscribe()
-    }
-
-    /// What the agent last saw and published, if a model edits the files.
-    pub(super) async fn agent_baseline(&self) -> Result<Option<Baseline>, ServiceError> {
-        self.sources.agent_baseline().await
     }
 
     /// Restores the folder from the store, for example after a crash.
@@ -133,7 +120,7 @@ impl Publisher {
             self.purged.send_replace(());
         }
         let sources = self.sources.read().await?;
-        let baseline = self.agent_baseline().await?;
+        let baseline = self.sources.agent_baseline().await?;
         let summed = json!([
             sources.threads.iter().map(input_of).collect::<Vec<_>>(),
             sources.notes.iter().map(|note| (&note.note_id, note.origin)).collect::<Vec<_>>(),

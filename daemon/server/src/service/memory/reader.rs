@@ -11,12 +11,13 @@ use longhaul_core::memory::usage::UsageKind;
 use longhaul_core::search::loose::loosened;
 use longhaul_core::search::query::Query;
 use longhaul_core::{text, tokens};
-use longhaul_protocol::memory::{Hit, MemoryFile, ReadResult};
+use longhaul_protocol::Block;
+use longhaul_protocol::memory::{Hit, MemoryFile, ReadResult, SummaryResult};
 use longhaul_store::{GenerationTable, Passage, PassageMatch, PassageScope};
 
 use super::passages::{GENERAL_FILES, passages};
 use super::project::project_of;
-use super::publications::Publications;
+use super::publications::{Publication, Publications};
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::service::error::ServiceError;
@@ -32,19 +33,6 @@ const ACCOUNTS_READ: usize = 12;
 
 /// Instructions for an agent on reading memory while it works.
 const READ_PATH: &str = include_str!("../../../../../templates/memory/read_path.md");
-
-/// The memory for a thread.
-#[derive(Debug)]
-pub struct SummaryText {
-    pub text: String,
-    /// How to read more; `None` if nothing is published.
-    pub instructions: Option<String>,
-    /// Number of the current generation, 0 for none.
-    pub generation: u64,
-    /// When it was published, Unix milliseconds.
-    pub at_ms: i64,
-    pub project: Option<String>,
-}
 
 #[derive(Debug, Clone)]
 pub struct MemorySearch {
@@ -82,7 +70,7 @@ impl MemoryReader {
         cwd: Option<String>,
         max_tokens: Option<u64>,
         is_framed: bool,
-    ) -> Result<SummaryText, ServiceError> {
+    ) -> Result<SummaryResult, ServiceError> {
         let published = self.publications.newest().await?;
         let own = cwd.as_deref().and_then(project_of);
         let scope = Scope { project: own.as_deref(), cwd: cwd.as_deref() };
@@ -92,14 +80,9 @@ impl MemoryReader {
         let text = make(&published.handbook, &published.page, scope, max_tokens);
         let known = summary::project(&published.handbook, scope).map(|(key, _)| key.to_owned());
         let root = self.publications.folder().path().display().to_string();
-        let instructions = || READ_PATH.trim_end().replace("{memory_root}", &root);
-        Ok(SummaryText {
-            text,
-            instructions: (published.generation > 0).then(instructions),
-            generation: published.generation,
-            at_ms: published.at_ms,
-            project: known.or(own),
-        })
+        let instructions = || Block(READ_PATH.trim_end().replace("{memory_root}", &root));
+        let instructions = (published.generation > 0).then(instructions);
+        Ok(SummaryResult { instructions, ..summary_result(&published, text, known.or(own)) })
     }
 
     /// The summary for the start of a session in `cwd`, at most `max_tokens` tokens.
@@ -107,7 +90,7 @@ impl MemoryReader {
         &self,
         cwd: Option<String>,
         max_tokens: Option<u64>,
-    ) -> Result<SummaryText, ServiceError> {
+    ) -> Result<SummaryResult, ServiceError> {
         let published = self.publications.newest().await?;
         let own = cwd.as_deref().and_then(project_of);
         let scope = Scope { project: own.as_deref(), cwd: cwd.as_deref() };
@@ -129,14 +112,9 @@ impl MemoryReader {
         };
         let last_words = tokio::task::spawn_blocking(reading).await?;
         let max_tokens = max_tokens.unwrap_or(START_TOKENS).min(START_TOKENS);
-        let project = known.map(|(key, _)| key.to_owned());
-        Ok(SummaryText {
-            text: summary::start(&published.handbook, scope, &last_words, max_tokens),
-            instructions: None,
-            generation: published.generation,
-            at_ms: published.at_ms,
-            project: project.or(own),
-        })
+        let text = summary::start(&published.handbook, scope, &last_words, max_tokens);
+        let known = known.map(|(key, _)| key.to_owned());
+        Ok(summary_result(&published, text, known.or(own)))
     }
 
     /// Finds passages, those with all words first, and the generation searched.
@@ -210,6 +188,17 @@ impl MemoryReader {
             whole = blank_other_projects(path, whole, &published.handbook, &projects);
         }
         Ok(cut_lines(&whole, &query))
+    }
+}
+
+fn summary_result(published: &Publication, text: String, project: Option<String>) -> SummaryResult {
+    SummaryResult {
+        tokens: tokens::of_text(&text),
+        text: text.into(),
+        instructions: None,
+        generation: published.generation,
+        published_at: (published.generation > 0).then_some(published.at_ms),
+        project,
     }
 }
 

@@ -3,13 +3,13 @@
 //! It is read on a thread for blocking work; dropping the job stops it at the next line.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use longhaul_core::memory::Engine;
 use longhaul_core::memory::extract::{Extractor, ThreadRef};
 use longhaul_core::memory::input::{Collector, Question};
 use longhaul_core::memory::read_log::ReadLog;
-use longhaul_store::{ExtractionRow, ExtractionTable, FileRow, ThreadRow, ThreadTable};
+use longhaul_store::{ExtractionRow, ExtractionTable, ThreadRow, ThreadTable};
+use tokio_util::sync::CancellationToken;
 
 use super::project::project_of;
 use super::publications::Publications;
@@ -66,15 +66,16 @@ impl ThreadReader {
         let counted = self.extractions.get(&row.thread_id).await?.map_or(0, |row| row.next_seq);
         let roots = self.publications.folder().roots();
         let own = self.publications.newest().await?.own.clone();
-        let stop = StopOnDrop(Arc::default());
-        let stopped = Arc::clone(&stop.0);
+        let stop = CancellationToken::new();
+        let _stops_when_dropped = stop.clone().drop_guard();
         let (path, thread_id) = (row.file.path.clone(), row.thread_id.clone());
         let archive = Arc::clone(&self.archive);
         let reading = tokio::task::spawn_blocking(move || {
             let file = row.file;
             let cwd = file.head.as_ref().and_then(|head| head.cwd.clone());
+            let project = cwd.as_deref().and_then(project_of);
+            let thread = ThreadRef { thread_id: row.thread_id, source: file.source, project };
             let mut reads = ReadLog::new(file.source, cwd, roots, counted);
-            let thread = thread_ref(row.thread_id, &file);
             let mut collector =
                 question_tokens.map(|tokens| Collector::new(thread.clone(), own.clone(), tokens));
             let mut extractor = Extractor::new(thread, own);
@@ -87,7 +88,7 @@ impl ThreadReader {
                 if let Some(collector) = &mut collector {
                     collector.line(place, line);
                 }
-                !stopped.load(Ordering::Relaxed)
+                !stop.is_cancelled()
             })?;
             let question = collector.and_then(Collector::finish);
             Ok((next_seq.min(lines), extractor.finish(), question, reads.into_paths()))
@@ -107,19 +108,5 @@ impl ThreadReader {
             reason: None,
         };
         Ok(ThreadReading { extraction, question, reads })
-    }
-}
-
-fn thread_ref(thread_id: String, file: &FileRow) -> ThreadRef {
-    let cwd = file.head.as_ref().and_then(|head| head.cwd.as_deref());
-    ThreadRef { thread_id, source: file.source, project: cwd.and_then(project_of) }
-}
-
-/// Stops the reading thread when its job is dropped.
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }

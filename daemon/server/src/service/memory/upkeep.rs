@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
+use longhaul_core::job::{Failure, Job, Kind, Token};
 use longhaul_protocol::memory::RunResult;
 
 use super::curation::Curation;
@@ -29,15 +29,8 @@ impl Work for ConsolidateWork {
 
     async fn run(&self, job: Job, token: Token) -> Result<(), Failure> {
         let owner = Owner { key: job.key, token };
-        let made = async {
-            self.0.publish(Purge::No, Some(&owner)).await?;
-            self.1.request().await
-        };
-        made.await.map_err(|error| Failure {
-            kind: FailureKind::Transient,
-            detail: error.to_string(),
-            retry_after_ms: None,
-        })
+        self.0.publish(Purge::No, Some(&owner)).await?;
+        Ok(self.1.request().await?)
     }
 }
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::Wiring;
 use crate::service::memory::{
-    Citations, Curation, CurationLog, CuratorProcess, Extraction, MemoryNotes, MemoryOverview,
-    MemoryReader, MemoryRuns, Publications, Publisher, Scanner, SourceReader, ThreadReader, Upkeep,
-    Waves,
+    Citations, Curation, CuratorProcess, Extraction, MemoryNotes, MemoryOverview, MemoryReader,
+    MemoryRuns, Publications, Publisher, Scanner, SourceReader, ThreadReader, Upkeep,
 };
 
 pub struct MemoryServices {
@@ -52,10 +51,14 @@ impl Wiring {
         let curator = CuratorProcess::new(curation.clone(), of_curator, &program, socket, now);
         let runs = Arc::new(MemoryRuns {
             scanner: scanner.clone(),
-            waves: self.waves(),
             publications: publications.clone(),
+            extractions: store.extractions.clone(),
             ingest: ingest.clone(),
+            age: self.age(),
+            jobs: jobs.clone(),
+            config: config.clone(),
             clock: clock.clone(),
+            events: self.events.clone(),
         });
         let upkeep = Upkeep {
             scanner: scanner.clone(),
@@ -96,20 +99,9 @@ impl Wiring {
     }
 
     fn curation(&self, publisher: &Arc<Publisher>) -> Arc<Curation> {
-        let log = CurationLog { table: self.store.curation.clone(), clock: self.clock.clone() };
         let (models, jobs) = (self.models.clone(), self.jobs.clone());
-        Arc::new(Curation::new(publisher.clone(), log, models, jobs, self.config.clone()))
-    }
-
-    fn waves(&self) -> Waves {
-        Waves {
-            extractions: self.store.extractions.clone(),
-            age: self.age(),
-            jobs: self.jobs.clone(),
-            config: self.config.clone(),
-            clock: self.clock.clone(),
-            events: self.events.clone(),
-        }
+        let (config, clock) = (self.config.clone(), self.clock.clone());
+        Arc::new(Curation::new(publisher.clone(), models, jobs, config, clock))
     }
 
     fn notes(

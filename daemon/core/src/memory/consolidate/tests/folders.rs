@@ -24,3 +24,9 @@ fn threads_without_a_folder_form_no_project() {
     assert!(project.entries.iter().all(|entry| entry.kind.is_rule()));
     assert_eq!(shown(&built, "/anywhere", 5_000), "");
 }
+
+#[test]
+fn threads_with_the_same_words_have_different_files() {
+    let path = |thread: &str| summary_path(&memory(thread, "/w/a", 0, Vec::new()));
+    assert_ne!(path("t1"), path("t2"));
+}

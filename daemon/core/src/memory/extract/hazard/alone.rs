@@ -24,7 +24,6 @@ const OPTIONS: &[&str] = &[
     "--no-strict-ssl",
     "--proxy-insecure",
     "--allow-insecure",
-    "--insecure-skip-tls-verify",
     "-skipcertificatecheck",
     "--no-gpg-check",
     "--nogpgcheck",

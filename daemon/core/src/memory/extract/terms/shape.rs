@@ -127,11 +127,3 @@ pub(super) fn is_hash(chunk: &str) -> bool {
         && chunk.bytes().filter(u8::is_ascii_digit).count() >= 2
         && chunk.bytes().filter(u8::is_ascii_lowercase).count() >= 2
 }
-
-pub(super) fn is_uuid(chunk: &str) -> bool {
-    chunk.len() == 36
-        && chunk.bytes().enumerate().all(|(at, b)| match at {
-            8 | 13 | 18 | 23 => b == b'-',
-            _ => b.is_ascii_hexdigit(),
-        })
-}

@@ -33,7 +33,7 @@ fn rules_are_bounded_and_only_those_of_a_person_count() {
     assert_eq!(of(&many, Constraint)[0].text, "Never touch file_0 in the future");
     for (source, is_rule) in [("cli", true), ("vscode", true), ("exec", false)] {
         let mut thread = thread();
-        thread.extractor = Extractor::new(thread.extractor.thread.clone(), Own::default());
+        thread.extractor = extractor(Own::default());
         let meta = json!({ "id": "t1", "cwd": "/w/p", "source": source });
         thread.raw("session_meta", &meta).user("Never push to main.").run("cargo test", 0, "ok");
         assert_eq!(

@@ -1,5 +1,7 @@
 use super::*;
+use crate::context::tokenizer::Tokenizer;
 use crate::step::Origin;
+use crate::tokens;
 
 const FOLDER: &str = "/w/app";
 

@@ -23,6 +23,7 @@ pub mod view;
 use serde::{Deserialize, Serialize};
 
 use crate::briefing::Briefing;
+use crate::{redact, text};
 use commands::Commands;
 use files::Files;
 use plan::Plan;
@@ -45,4 +46,10 @@ pub struct Checkpoint {
     pub calls: u64,
     /// Compactions by the agent.
     pub compactions: u64,
+}
+
+/// One redacted line of at most so many characters.
+fn clean(text: &str, chars: usize) -> String {
+    let redacted = redact::redact(text);
+    text::cut_chars(&text::one_line(&redacted.text), chars).into_owned()
 }

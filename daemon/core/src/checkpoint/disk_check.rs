@@ -27,9 +27,8 @@ impl DiskCheck {
     /// Compares the files that the thread read or changed, and its facts; lists are bounded, latest first.
     pub fn of(inputs: &ViewInputs<'_>) -> Self {
         let mut found = Self::default();
-        let mut files: Vec<_> = inputs.state.files.iter().collect();
-        files.sort_by_key(|(_, file)| std::cmp::Reverse(file.seq));
-        for (key, file) in files.into_iter().filter(|(_, file)| file.state >= FileState::Read) {
+        let files = inputs.state.files.newest().into_iter();
+        for (key, file) in files.filter(|(_, file)| file.state >= FileState::Read) {
             match file.standing(inputs.disk.get(key)) {
                 Standing::Unchanged => found.unchanged += 1,
                 Standing::Changed => keep(&mut found.changed, &file.path),

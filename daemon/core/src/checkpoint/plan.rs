@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::clean;
+use crate::limits;
 use crate::rollout::tool::{TodoItem, TodoStatus};
-use crate::{limits, text};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -45,7 +46,7 @@ impl Plan {
         self.items = numbered
             .map(|(index, item)| PlanItem {
                 id: (index + 1).to_string(),
-                text: clean(&item.text),
+                text: clean(&item.text, limits::PLAN_ITEM_CHARS),
                 state: item.status.into(),
             })
             .collect();
@@ -56,7 +57,7 @@ impl Plan {
     pub fn add(&mut self, seq: u64, id: &str, text: &str) {
         self.items.retain(|known| known.id != id);
         if self.items.len() < limits::PLAN_ITEMS {
-            let (id, text) = (id.to_owned(), clean(text));
+            let (id, text) = (id.to_owned(), clean(text, limits::PLAN_ITEM_CHARS));
             self.items.push(PlanItem { id, text, state: PlanState::Open });
         }
         self.seq = seq;
@@ -77,11 +78,6 @@ impl Plan {
     pub fn open(&self) -> impl Iterator<Item = &PlanItem> {
         self.items.iter().filter(|item| item.state != PlanState::Done)
     }
-}
-
-fn clean(text: &str) -> String {
-    let redacted = crate::redact::redact(text);
-    text::cut_chars(&text::one_line(&redacted.text), limits::PLAN_ITEM_CHARS).into_owned()
 }
 
 #[cfg(test)]

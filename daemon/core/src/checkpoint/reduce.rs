@@ -13,7 +13,6 @@ use super::files::{FileState, FileTouch, Touch};
 use super::output_ref::OutputRef;
 use super::plan::Plan;
 use crate::bounded::push_bounded;
-use crate::digest::ContentHash;
 use crate::limits;
 use crate::paths;
 use crate::rollout::shell::FileUse;
@@ -25,26 +24,11 @@ use crate::step::{
 /// State of the reducer beyond the checkpoint.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reducer {
-    /// State before each of the last turns, for rollbacks.
-    turns: VecDeque<TurnStart>,
+    /// The plan before each of the last turns, for rollbacks. Kept only for the newest turns: few are rolled back, and each
+    /// plan is a copy.
+    turns: VecDeque<Option<Plan>>,
     #[serde(skip)]
     touched: Vec<Touch>,
-}
-
-/// State that a rollback restores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct TurnStart {
-    /// Kept only for the newest turns: few are rolled back, and each plan is a copy.
-    plan: Option<Plan>,
-}
-
-/// One touch of a file.
-struct TouchDraft<'a> {
-    path: &'a str,
-    /// Base of a relative path, if not the thread's folder.
-    cwd: Option<String>,
-    state: FileState,
-    hash: Option<ContentHash>,
 }
 
 impl Reducer {
@@ -85,13 +69,9 @@ impl Reducer {
     }
 
     fn request(&mut self, state: &mut Checkpoint, at: At, words: &Words<'_>) {
-        push_bounded(
-            &mut self.turns,
-            TurnStart { plan: Some(state.plan.clone()) },
-            limits::ROLLBACK_TURNS,
-        );
+        push_bounded(&mut self.turns, Some(state.plan.clone()), limits::ROLLBACK_TURNS);
         if let Some(old) = self.turns.iter_mut().rev().nth(limits::ROLLBACK_PLANS) {
-            old.plan = None;
+            *old = None;
         }
         state.requests.push(at.seq, state.briefing.turn(), words.redacted(), words.bytes());
     }
@@ -109,16 +89,13 @@ impl Reducer {
                 state.plan.change(at.seq, id, *status, *is_dropped);
             }
             Action::View { path } => {
-                self.touch(
-                    state,
-                    at,
-                    TouchDraft::of(path, FileState::Read, call.starts_in(state.cwd.as_deref())),
-                );
+                let cwd = call.starts_in(state.cwd.as_deref());
+                self.touch(state, touch_of(at, path, FileState::Read, cwd.as_deref()));
             }
             Action::Look { tool, values, path } => {
                 if let Some(path) = path {
                     let cwd = call.starts_in(state.cwd.as_deref());
-                    self.touch(state, at, TouchDraft::of(path, FileState::Searched, cwd));
+                    self.touch(state, touch_of(at, path, FileState::Searched, cwd.as_deref()));
                 }
                 other(state, at, (tool, values), true);
             }
@@ -130,7 +107,7 @@ impl Reducer {
     fn script(&mut self, state: &mut Checkpoint, at: At, (call, script): (&Call, &Script)) {
         let cwd = call.starts_in(state.cwd.as_deref());
         for FileUse { used, path, .. } in script.uses.iter().filter(|it| !it.used.is_change()) {
-            self.touch(state, at, TouchDraft::of(path, (*used).into(), cwd.clone()));
+            self.touch(state, touch_of(at, path, (*used).into(), cwd.as_deref()));
         }
         state.commands.run(at.seq, &script.text, script.is_look);
     }
@@ -185,9 +162,9 @@ impl Reducer {
         (change, file_state): (&Change, FileState),
         cwd: Option<String>,
     ) {
-        let hash = change.hash.clone();
         let cwd = cwd.or_else(|| state.cwd.clone());
-        self.touch(state, at, TouchDraft { hash, ..TouchDraft::of(&change.path, file_state, cwd) });
+        let touch = touch_of(at, &change.path, file_state, cwd.as_deref());
+        self.touch(state, FileTouch { hash: change.hash.clone(), ..touch });
     }
 
     /// Removes the requests and plans of the last turns. Changes to files remain.
@@ -195,33 +172,24 @@ impl Reducer {
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
         state.requests.roll_back(turns);
         for _ in 0..turns.min(self.turns.len()) {
-            if let Some(TurnStart { plan: Some(plan) }) = self.turns.pop_back() {
+            if let Some(Some(plan)) = self.turns.pop_back() {
                 state.plan = plan;
             }
         }
     }
 
-    fn touch(&mut self, state: &mut Checkpoint, at: At, touch: TouchDraft<'_>) {
+    fn touch(&mut self, state: &mut Checkpoint, touch: FileTouch<'_>) {
         let cwd = touch.cwd.filter(|cwd| cwd.len() <= limits::PATH_BYTES);
         if self.touched.len() < limits::TOUCHES && touch.state >= FileState::Read {
-            let path = touch.path.to_owned();
-            self.touched.push(Touch { path, seq: at.seq, at_ms: at.ms, cwd: cwd.clone() });
+            let (path, cwd) = (touch.path.to_owned(), cwd.map(str::to_owned));
+            self.touched.push(Touch { path, seq: touch.seq, at_ms: touch.at_ms, cwd });
         }
-        state.files.touch(FileTouch {
-            path: touch.path,
-            cwd: cwd.as_deref(),
-            state: touch.state,
-            seq: at.seq,
-            at_ms: at.ms,
-            hash: touch.hash,
-        });
+        state.files.touch(FileTouch { cwd, ..touch });
     }
 }
 
-impl<'a> TouchDraft<'a> {
-    fn of(path: &'a str, state: FileState, cwd: Option<String>) -> Self {
-        Self { path, cwd, state, hash: None }
-    }
+fn touch_of<'a>(at: At, path: &'a str, state: FileState, cwd: Option<&'a str>) -> FileTouch<'a> {
+    FileTouch { path, cwd, state, seq: at.seq, at_ms: at.ms, hash: None }
 }
 
 impl From<ChangeKind> for FileState {

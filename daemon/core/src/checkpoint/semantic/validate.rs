@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::policy::behavior;
 use super::{Evidence, EvidenceSource, ProposedItem, Update};
-use crate::{limits, redact, text};
+use crate::checkpoint::clean;
+use crate::{limits, text};
 
 /// Resolves an update's references, with the host's knowledge.
 pub trait ReferenceIndex {
@@ -196,11 +197,6 @@ fn check_evidence(evidence: &Evidence, known: &dyn ReferenceIndex) -> Result<(),
         evidence.source.into_str()
     );
     Err(Rejection { rule: Rule::Evidence, reason })
-}
-
-fn clean(value: &str, chars: usize) -> String {
-    let redacted = redact::redact(value);
-    text::cut_chars(&text::one_line(&redacted.text), chars).into_owned()
 }
 
 fn key(id: &str) -> String {

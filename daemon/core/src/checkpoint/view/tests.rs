@@ -4,6 +4,7 @@ use super::*;
 use crate::checkpoint::document::document;
 use crate::checkpoint::file_standing::{Now, OnDisk};
 use crate::checkpoint::reduce::Reducer;
+use crate::checkpoint::semantic::AcceptedUpdate;
 use crate::choice::{Choice, ChoiceAction, Choices};
 use crate::digest::ContentHash;
 use crate::rollout::tool::Call;
@@ -91,14 +92,7 @@ fn session() -> Checkpoint {
 }
 
 fn view(state: &Checkpoint, max_tokens: u64) -> String {
-    let inputs = ViewInputs {
-        thread_id: None,
-        state,
-        semantics: &Semantics::default(),
-        disk: &Disk::new(),
-        focus: "",
-    };
-    render(&inputs, &ViewCaps::default(), max_tokens)
+    chosen_view(state, &Semantics::default(), max_tokens).text
 }
 
 #[test]
@@ -153,14 +147,7 @@ fn a_file_that_is_unchanged_is_marked() {
             OnDisk { then: Some(then.clone()), late: false, now: Now::Content(found.clone()) };
         let disk = Disk::from([("/w/src/long.rs".to_owned(), seen)]);
         let semantics = Semantics::default();
-        let inputs = ViewInputs {
-            thread_id: None,
-            state: &state,
-            semantics: &semantics,
-            disk: &disk,
-            focus: "",
-        };
-        let text = render(&inputs, &ViewCaps::default(), 2_000);
+        let text = render(&inputs(&state, &semantics, &disk), &ViewCaps::default(), 2_000);
         assert!(text.contains(&format!("src/long.rs {words}")), "{text}");
     }
 }
@@ -174,16 +161,8 @@ fn identical_commands_are_shown_once() {
         let done = "Exit code: 0\nOutput:\ndone";
         call(&mut state, &mut feed, 20 + 2 * n, ("exec_command", &script), done);
     }
-    let semantics = Semantics::default();
-    let disk = Disk::new();
-    let inputs = ViewInputs {
-        thread_id: None,
-        state: &state,
-        semantics: &semantics,
-        disk: &disk,
-        focus: "",
-    };
-    let ran = lines::ran(&inputs, &ViewCaps::default());
+    let (semantics, disk) = (Semantics::default(), Disk::new());
+    let ran = lines::ran(&inputs(&state, &semantics, &disk), &ViewCaps::default());
     assert_eq!(ran.iter().filter(|(_, line)| line.starts_with("python3")).count(), 1, "{ran:?}");
 }
 
@@ -195,8 +174,7 @@ fn chosen(pins: &[String], drops: &[String]) -> Semantics {
 }
 
 fn chosen_view(state: &Checkpoint, semantics: &Semantics, max_tokens: u64) -> Rendered {
-    let inputs = ViewInputs { thread_id: None, state, semantics, disk: &Disk::new(), focus: "" };
-    render_below("", &inputs, &ViewCaps::default(), max_tokens)
+    render_below("", &inputs(state, semantics, &Disk::new()), &ViewCaps::default(), max_tokens)
 }
 
 proptest! {
@@ -296,13 +274,17 @@ fn the_lines_of_each_part_are_counted() {
     assert_eq!(parts("a\nb\n")[0].lines, 2);
 }
 
-fn inputs<'a>(state: &'a Checkpoint, semantics: &'a Semantics, disk: &'a Disk) -> ViewInputs<'a> {
+pub(super) fn inputs<'a>(
+    state: &'a Checkpoint,
+    semantics: &'a Semantics,
+    disk: &'a Disk,
+) -> ViewInputs<'a> {
     ViewInputs { thread_id: None, state, semantics, disk, focus: "" }
 }
 
-fn accepted(seq: u64, json: &str) -> crate::checkpoint::semantic::AcceptedUpdate {
+pub(super) fn accepted(seq: u64, json: &str) -> AcceptedUpdate {
     let update = serde_json::from_str(json).unwrap();
-    crate::checkpoint::semantic::AcceptedUpdate { seq, update }
+    AcceptedUpdate { seq, update }
 }
 
 #[test]

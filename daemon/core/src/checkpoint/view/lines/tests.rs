@@ -1,18 +1,10 @@
 use super::*;
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::file_standing::{Disk, Now, OnDisk};
-use crate::checkpoint::semantic::{AcceptedUpdate, Semantics};
+use crate::checkpoint::semantic::Semantics;
 use crate::checkpoint::view::render;
+use crate::checkpoint::view::tests::{accepted, inputs};
 use crate::digest::ContentHash;
-
-fn inputs<'a>(state: &'a Checkpoint, semantics: &'a Semantics, disk: &'a Disk) -> ViewInputs<'a> {
-    ViewInputs { thread_id: None, state, semantics, disk, focus: "" }
-}
-
-fn accepted(seq: u64, json: &str) -> AcceptedUpdate {
-    let update = serde_json::from_str(json).unwrap();
-    AcceptedUpdate { seq, update }
-}
 
 #[test]
 fn changed_files_are_listed_with_the_number_of_changes() {

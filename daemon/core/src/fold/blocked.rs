@@ -49,6 +49,7 @@ impl Failures {
 mod tests {
     use serde_json::{Value, json};
 
+    use crate::fold::tests::{codex, message};
     use crate::fold::{Fold, Place, Source};
     use crate::thread::TurnFailure::{self, Compaction, ContextFull};
 
@@ -64,15 +65,6 @@ mod tests {
             fold = Fold::load(&fold.save().unwrap()).unwrap();
         }
         fold.head().blocked.map(|blocked| (blocked.cause, blocked.failures))
-    }
-
-    fn codex(kind: &str, payload: &Value) -> Value {
-        json!({ "timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload })
-    }
-
-    fn message(role: &str, words: &str) -> Value {
-        let content = json!([{ "type": "input_text", "text": words }]);
-        codex("response_item", &json!({ "type": "message", "role": role, "content": content }))
     }
 
     #[test]

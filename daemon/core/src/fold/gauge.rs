@@ -73,18 +73,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::fold::{Place, Source};
+    use crate::fold::Source;
+    use crate::fold::tests::{self, codex, message};
 
     fn push(fold: &mut Fold, kind: &str, payload: &Value) {
-        let line = json!({ "type": kind, "payload": payload }).to_string();
-        let seq = fold.next_seq();
-        fold.line(Place { line: seq, offset: seq, bytes: line.len() as u64 }, line.as_bytes());
+        tests::push(fold, &[codex(kind, payload)]);
     }
 
     fn say(fold: &mut Fold, role: &str) {
-        let content = json!([{ "type": "input_text", "text": "some more words" }]);
-        let message = json!({ "type": "message", "role": role, "content": content });
-        push(fold, "response_item", &message);
+        tests::push(fold, &[message(role, "some more words")]);
     }
 
     fn model(fold: &mut Fold, name: &str) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Folds lines after those folded so far.
-fn push(fold: &mut Fold, lines: &[Value]) -> Vec<ItemRow> {
+pub(super) fn push(fold: &mut Fold, lines: &[Value]) -> Vec<ItemRow> {
     let mut rows = Vec::new();
     for line in lines {
         rows.extend(fold.line(next(fold, line), &bytes(line)));
@@ -28,11 +28,11 @@ fn folded(source: Source, lines: &[Value]) -> Fold {
     fold
 }
 
-fn codex(kind: &str, payload: &Value) -> Value {
+pub(super) fn codex(kind: &str, payload: &Value) -> Value {
     json!({ "timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload })
 }
 
-fn message(role: &str, words: &str) -> Value {
+pub(super) fn message(role: &str, words: &str) -> Value {
     let content = json!([{ "type": "input_text", "text": words }]);
     codex("response_item", &json!({ "type": "message", "role": role, "content": content }))
 }

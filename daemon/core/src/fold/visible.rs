@@ -162,11 +162,8 @@ impl Visible {
             self.model_switch = self.model_switch.filter(|switch| *switch < turn.cut);
             match self.voids.back_mut() {
                 Some(last) if last.0 > turn.cut => *last = (turn.cut, seq),
-                _ => self.voids.push_back((turn.cut, seq)),
+                _ => push_bounded(&mut self.voids, (turn.cut, seq), VOIDS),
             }
-        }
-        if self.voids.len() > VOIDS {
-            self.voids.pop_front();
         }
     }
 
@@ -215,10 +212,7 @@ impl Visible {
         for turn in self.turns.iter_mut().filter(|turn| turn.base == Some(line)) {
             (turn.tokens, turn.base) = (carried_on(turn.tokens), last.base);
         }
-        self.voids.push_back((line, line + 1));
-        if self.voids.len() > VOIDS {
-            self.voids.pop_front();
-        }
+        push_bounded(&mut self.voids, (line, line + 1), VOIDS);
         true
     }
 }

@@ -19,6 +19,11 @@ pub fn suffix(text: &str, bytes: usize) -> &str {
     &text[text.ceil_char_boundary(start)..]
 }
 
+/// The text between two marks.
+pub fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    Some(text.split_once(open)?.1.split_once(close)?.0)
+}
+
 /// Appends formatted text.
 pub fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.

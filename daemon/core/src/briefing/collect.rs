@@ -15,14 +15,12 @@ use super::answer;
 use super::chain::Chain;
 use super::checks::{Commands, FailedCommand, Failure};
 use super::effects::Effects;
-use super::evidence::{EvidenceLines, Line};
+use super::evidence::EvidenceLines;
 use super::file_edit::FileEdit;
 use super::finished::FinishedCommand;
 use super::git;
-use super::kinds::EvidenceKind;
 use super::lines;
 use super::outcome;
-use super::spot::Spot;
 use super::tasks::TaskList;
 use crate::paths;
 use crate::rollout::output::TestCounts;
@@ -333,42 +331,6 @@ impl Briefing {
     pub(super) fn template_name(&self) -> &str {
         &self.template_name
     }
-
-    fn push(&mut self, kind: EvidenceKind, seq: u64, strength: u16, text: String) {
-        let at = (seq, self.turn);
-        let lines = match kind {
-            EvidenceKind::Request => &mut self.requests,
-            _ => &mut self.remarks,
-        };
-        push(lines, at, (kind, strength), ("", ""), text);
-    }
-}
-
-fn push(
-    lines: &mut EvidenceLines,
-    (seq, turn): (u64, u32),
-    (kind, strength): (EvidenceKind, u16),
-    (group, heading): (&str, &str),
-    text: String,
-) {
-    push_placed(lines, (seq, turn), (kind, strength), (group, heading), (text, Spot::default()));
-}
-
-/// Same as [`push`], for a line whose place in its source is known.
-fn push_placed(
-    lines: &mut EvidenceLines,
-    (seq, turn): (u64, u32),
-    (kind, strength): (EvidenceKind, u16),
-    (group, heading): (&str, &str),
-    (text, spot): (String, Spot),
-) {
-    if !text.contains(char::is_alphanumeric) {
-        return;
-    }
-    let heading = lines::below_section("", heading);
-    let line =
-        Line { seq, turn, strength, group: group.to_owned(), heading, text, spot, is_cut: false };
-    lines.push(line, kind.rule().bytes_max);
 }
 
 /// The folder to display, if it is outside the thread's folder or a worktree in it.

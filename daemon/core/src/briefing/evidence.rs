@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
+use super::kinds::EvidenceKind;
 use super::spot::Spot;
 use super::strength;
 
@@ -61,6 +62,13 @@ impl Line {
 }
 
 impl EvidenceLines {
+    /// Adds a line of that kind if it has words.
+    pub(super) fn add(&mut self, kind: EvidenceKind, line: Line) {
+        if line.text.contains(char::is_alphanumeric) {
+            self.push(line, kind.rule().bytes_max);
+        }
+    }
+
     pub(super) fn push(&mut self, line: Line, bytes_max: usize) {
         // Later the lines after it may be gone, and it must still be known that there were some.
         if let Some(last) = self.lines.last_mut().filter(|last| last.is_above(&line)) {

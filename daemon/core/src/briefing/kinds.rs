@@ -4,11 +4,8 @@
 //! person's words and the lines that edits added), then on the words of 320 answers about 32 sessions. Change them
 //! freely.
 
-use serde::{Deserialize, Serialize};
-
 /// What kind of line a piece of evidence is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EvidenceKind {
     /// Typed by the person.
     Request,

@@ -3,7 +3,7 @@
 use super::lines::{self, MessageLine};
 use super::spot::Shape;
 use crate::phrases::Phrases;
-use crate::text;
+use crate::text::{self, between};
 
 /// A person's message, split into typed words and template.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -98,11 +98,6 @@ fn first_code_block(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once("```")?;
     let (_, body) = rest.split_once('\n')?;
     body.split_once("```")
-}
-
-fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    let (_, rest) = text.split_once(open)?;
-    Some(rest.split_once(close)?.0)
 }
 
 /// Strength of a template's line if it is a step or a rule: numbered, bold or emphasized.

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::super::evidence::Line;
 use super::super::kinds::EvidenceKind;
 use super::super::{lines, result, warnings};
-use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome, push};
+use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome};
 use crate::bounded::push_bounded;
 use crate::rollout::shell;
 use crate::text;
@@ -211,8 +212,10 @@ impl Briefing {
     fn condense(&mut self, output: &SeenOutput) {
         let result = result::of(&output.what, &output.text);
         let Some(text) = result.filter(|_| !output.has_own_section) else { return };
-        let (at, kind) = ((output.seq, output.turn), (EvidenceKind::Ran, 100));
-        push(&mut self.results, at, kind, (&output.what, output.exit_words()), text);
+        let (group, heading) = (output.what.clone(), output.exit_words().to_owned());
+        let (seq, turn, strength) = (output.seq, output.turn, 100);
+        let line = Line { seq, turn, strength, group, heading, text, ..Line::default() };
+        self.results.add(EvidenceKind::Ran, line);
     }
 }
 

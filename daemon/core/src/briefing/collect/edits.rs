@@ -11,7 +11,7 @@ use super::super::file_edit::FileEdit;
 use super::super::finished::FinishedCommand;
 use super::super::kinds::EvidenceKind;
 use super::super::{lines, replacements, tasks};
-use super::{Briefing, push, push_placed};
+use super::Briefing;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
 use crate::text;
@@ -60,7 +60,7 @@ impl Briefing {
 
     /// Records a change of a file at line `seq`.
     pub(in crate::briefing) fn record_edit(&mut self, seq: u64, edit: &FileEdit) {
-        let at = (seq, self.turn);
+        let turn = self.turn;
         self.refused = self.refused.take().filter(|(_, refused)| refused.path != edit.path);
         if !tasks::is_manual(&edit.path) {
             self.tasks.read(seq, &edit.path, edit.added.lines());
@@ -73,7 +73,7 @@ impl Briefing {
             }
         }
         let branch = self.commands.git.branch().map(str::to_owned);
-        let effect = self.effects.record(at, edit);
+        let effect = self.effects.record((seq, turn), edit);
         effect.deleted_on = branch.filter(|_| edit.is_deleted);
         let added = &mut self.added;
         // The items of a list that grows are part of its state.
@@ -84,11 +84,12 @@ impl Briefing {
                 return;
             }
             let text = added_line(&edit.path, &text);
-            let kind = (EvidenceKind::Added, strength);
-            push_placed(added, at, kind, (&edit.path, heading), (text, spot));
+            let (group, heading) = (edit.path.clone(), heading.to_owned());
+            let line = Line { seq, turn, strength, group, heading, text, spot, is_cut: false };
+            added.add(EvidenceKind::Added, line);
         });
         if let Some(state) = &edit.state {
-            self.record_state(at, &edit.path, state);
+            self.record_state(seq, &edit.path, state);
         }
     }
 
@@ -144,15 +145,17 @@ impl Briefing {
     }
 
     /// Records how far the front matter of an edited document says that it is.
-    fn record_state(&mut self, at: (u64, u32), path: &str, state: &str) {
+    fn record_state(&mut self, seq: u64, path: &str, state: &str) {
         let is_front = |line: &&Line| line.group == path && line.heading == FRONT_MATTER;
         let known = self.documents.iter().chain(self.added.iter()).rfind(is_front);
         let text = documents::with_entry(known.map_or("", |line| &line.text), state);
         for lines in [&mut self.documents, &mut self.added] {
             lines.retain_in(path, |line| line.heading != FRONT_MATTER);
         }
-        let kind = (EvidenceKind::Added, STATE_STRENGTH);
-        push(&mut self.added, at, kind, (path, FRONT_MATTER), text);
+        let (turn, strength) = (self.turn, STATE_STRENGTH);
+        let (group, heading) = (path.to_owned(), FRONT_MATTER.to_owned());
+        let line = Line { seq, turn, strength, group, heading, text, ..Line::default() };
+        self.added.add(EvidenceKind::Added, line);
     }
 }
 

@@ -46,9 +46,8 @@ impl Briefing {
             if documents::is_document(path) {
                 let percent = documents::percent_of(path);
                 documents::passages(path, &added, |passage| {
-                    let heading = lines::below_section("", passage.heading);
                     let strength = passage.strength * percent / 100;
-                    add(&heading, passage.text, strength, passage.spot);
+                    add(passage.heading, passage.text, strength, passage.spot);
                 });
             } else {
                 code::added_lines(
@@ -61,8 +60,8 @@ impl Briefing {
                 );
             }
             self.replace_known(path, &mut lines);
-            for line in lines.into_iter().filter(|line| line.text.contains(char::is_alphanumeric)) {
-                self.documents.push(line, EvidenceKind::Document.rule().bytes_max);
+            for line in lines {
+                self.documents.add(EvidenceKind::Document, line);
             }
         }
     }

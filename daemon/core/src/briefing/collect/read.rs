@@ -9,7 +9,7 @@ use super::super::evidence::Line;
 use super::super::kinds::EvidenceKind;
 use super::super::spot::{Shape, Spot};
 use super::super::{lines, tasks};
-use super::{Briefing, push};
+use super::Briefing;
 
 /// The form in which commands and skills are written.
 const STEPS_FILE: &str = "steps.md";
@@ -38,8 +38,8 @@ impl Briefing {
             self.documents.retain(holds);
         }
         let line = |heading: &str, text: String, strength: u16, spot: Spot| {
-            let heading = lines::below_section("", heading);
-            Line { seq, turn, strength, group: path.to_owned(), heading, text, spot, is_cut: false }
+            let (group, heading) = (path.to_owned(), heading.to_owned());
+            Line { seq, turn, strength, group, heading, text, spot, is_cut: false }
         };
         let mut read = Vec::new();
         documents::passages(path, printed, |passage| {
@@ -65,7 +65,7 @@ impl Briefing {
                 let text = lines::tidy(sentence, None, 200);
                 // A rule that is read again appears once.
                 rules.retain(|line| line.text != text);
-                push(rules, (seq, turn), (EvidenceKind::Rule, strength), (path, ""), text);
+                rules.add(EvidenceKind::Rule, line("", text, strength, Spot::default()));
             });
         });
         if has_steps {
@@ -73,8 +73,8 @@ impl Briefing {
         }
         lower_older_entries(&mut read);
         self.replace_known(path, &mut read);
-        for line in read.into_iter().filter(|line| line.text.contains(char::is_alphanumeric)) {
-            self.documents.push(line, EvidenceKind::Document.rule().bytes_max);
+        for line in read {
+            self.documents.add(EvidenceKind::Document, line);
         }
     }
 
@@ -87,7 +87,7 @@ impl Briefing {
                 turn: self.turn,
                 strength: passage.strength,
                 group: name.to_owned(),
-                heading: lines::below_section("", passage.heading),
+                heading: passage.heading.to_owned(),
                 text: lines::tidy(passage.text, None, 240),
                 spot: passage.spot,
                 is_cut: false,

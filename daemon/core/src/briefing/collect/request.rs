@@ -1,11 +1,11 @@
 //! The person's messages as evidence: what they typed, what it answers, the steps of a template around it.
 
-use super::super::evidence::PASTED_STRENGTH;
+use super::super::evidence::{Line, PASTED_STRENGTH};
 use super::super::kinds::EvidenceKind;
 use super::super::{answer, documents, lines, prompt};
 use super::{
     ANSWERS, ActiveRequest, Briefing, CHOSE, EARLIER_BYTES, EARLIER_MAX, TEMPLATE, TURNS_MAX,
-    TurnOutcome, TurnRecord, WITH, push,
+    TurnOutcome, TurnRecord, WITH,
 };
 use crate::bounded::push_bounded;
 use crate::digest::Digest128;
@@ -81,11 +81,11 @@ impl Briefing {
         );
         if template.is_some() && !typed.is_empty() {
             let text = format!("{WITH}{})", text::cut_words(&name, TEMPLATE_NAME_BYTES));
-            self.push(EvidenceKind::Request, seq, 40, text);
+            self.push_request(seq, 40, text);
         }
         for answered in answered {
             let text = format!("{ANSWERS}{})", text::one_line_cut(&answered, 260));
-            self.push(EvidenceKind::Request, seq, 60, text);
+            self.push_request(seq, 60, text);
         }
         if let Some(template) = template {
             self.read_template(seq, &name, &template, folder);
@@ -102,21 +102,16 @@ impl Briefing {
     /// Records the person's answer in a dialog, in the middle of a turn.
     pub(in crate::briefing) fn record_dialog_answer(&mut self, seq: u64, words: &str) {
         let text = format!("{CHOSE}{})", text::one_line_cut(words, DIALOG_BYTES));
-        self.push(EvidenceKind::Request, seq, 100, text);
+        self.push_request(seq, 100, text);
     }
 
     fn record_typed(&mut self, seq: u64, words: &str, is_template: bool, folder: Option<&str>) {
         if is_template {
-            return self.push(EvidenceKind::Request, seq, 45, format!("{TEMPLATE}{words})"));
+            return self.push_request(seq, 45, format!("{TEMPLATE}{words})"));
         }
         if words.len() <= WHOLE_REQUEST_BYTES {
             let strength = if words.len() > 30 { 100 } else { 50 };
-            return self.push(
-                EvidenceKind::Request,
-                seq,
-                strength,
-                text::one_line(words).into_owned(),
-            );
+            return self.push_request(seq, strength, text::one_line(words).into_owned());
         }
         let words = text::cut_middle(words, limits::REQUEST_BYTES);
         let (typed, pasted) = match words.len() > PASTED_BYTES && !words.starts_with(PLAN) {
@@ -126,7 +121,7 @@ impl Briefing {
         let title = lines::title_above(&words);
         let mut is_first = title.is_empty();
         if !is_first {
-            self.push(EvidenceKind::Request, seq, 110, lines::tidy(&title, folder, 400));
+            self.push_request(seq, 110, lines::tidy(&title, folder, 400));
         }
         let (mut heading, mut last) = (String::new(), String::new());
         for (words, is_pasted) in [(typed, false), (pasted, true)] {
@@ -151,15 +146,16 @@ impl Briefing {
                     () => 55,
                 };
                 is_first = false;
-                push(
-                    &mut self.requests,
-                    (seq, self.turn),
-                    (EvidenceKind::Request, strength),
-                    ("", &*below),
-                    line,
-                );
+                let (turn, heading) = (self.turn, heading.clone());
+                let line = Line { seq, turn, strength, heading, text: line, ..Line::default() };
+                self.requests.add(EvidenceKind::Request, line);
             });
         }
+    }
+
+    fn push_request(&mut self, seq: u64, strength: u16, text: String) {
+        let line = Line { seq, turn: self.turn, strength, text, ..Line::default() };
+        self.requests.add(EvidenceKind::Request, line);
     }
 
     /// Records the text of the command that the person typed, or of a skill that the agent invoked.
@@ -195,14 +191,10 @@ impl Briefing {
                 && seen < TEMPLATE_LINES
             {
                 seen += 1;
-                let line = lines::tidy(message_line.text, folder, 220);
-                push(
-                    &mut self.template,
-                    (seq, self.turn),
-                    (EvidenceKind::Template, strength),
-                    ("", &*message_line.label()),
-                    line,
-                );
+                let text = lines::tidy(message_line.text, folder, 220);
+                let (turn, heading) = (self.turn, message_line.label());
+                let line = Line { seq, turn, strength, heading, text, ..Line::default() };
+                self.template.add(EvidenceKind::Template, line);
             }
         });
     }

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
+use super::super::evidence::Line;
 use super::super::kinds::EvidenceKind;
 use super::super::lines;
 use super::super::spot::{Shape, Spot};
 use super::super::strength;
-use super::{ANOTHER_AGENT, Briefing, push_placed};
+use super::{ANOTHER_AGENT, Briefing};
 use crate::rollout::contextual;
-use crate::text;
+use crate::text::{self, between};
 
 /// Maximum bytes of the agent's words to hold until the turn's end, when they become a report or remarks.
 const PENDING_WORDS_BYTES: usize = 24 * 1_024;
@@ -66,10 +67,12 @@ impl Briefing {
                     self.intention = Some((seq, lines::tidy(sentence, folder, 260)));
                 }
                 let text = lines::tidy(sentence, folder, 260);
-                let kind = (EvidenceKind::Remark, strength::thought_strength(sentence));
+                let strength = strength::thought_strength(sentence);
                 at += 1;
                 let spot = Spot { at, opens: true, ..Spot::default() };
-                push_placed(&mut self.remarks, (seq, turn), kind, ("", THOUGHT), (text, spot));
+                let heading = THOUGHT.to_owned();
+                let line = Line { seq, turn, strength, heading, text, spot, ..Line::default() };
+                self.remarks.add(EvidenceKind::Remark, line);
             });
         });
     }
@@ -136,10 +139,11 @@ impl Briefing {
             let words = words.as_ref();
             let strength = report_strength(message_line.shape, is_first, words) * 4 / 5;
             is_first = false;
-            let line = lines::tidy(words, folder, 420);
-            let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
-            let below = (who, &*message_line.label());
-            push_placed(&mut self.reports, at, kind, below, (line, message_line.spot));
+            let text = lines::tidy(words, folder, 420);
+            let (turn, spot) = (self.turn, message_line.spot);
+            let (group, heading) = (who.to_owned(), message_line.label());
+            let line = Line { seq, turn, strength, group, heading, text, spot, is_cut: false };
+            self.reports.add(EvidenceKind::Report, line);
         });
     }
 
@@ -180,14 +184,15 @@ impl Briefing {
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         lines::split(&message, |message_line| {
             let strength = if message_line.shape == Shape::Item { 100 } else { 70 };
-            let line = lines::tidy(message_line.text, folder, 260);
+            let text = lines::tidy(message_line.text, folder, 260);
             // Prompts of one template have most lines in common.
-            if line.len() > SHORT_BYTES && self.remarks.iter().any(|known| known.text == line) {
+            if text.len() > SHORT_BYTES && self.remarks.iter().any(|known| known.text == text) {
                 return;
             }
             let spot = Spot { opens: true, ..message_line.spot };
-            let (at, kind) = ((seq, self.turn), (EvidenceKind::Remark, strength));
-            push_placed(&mut self.remarks, at, kind, ("", heading), (line, spot));
+            let (turn, heading) = (self.turn, heading.to_owned());
+            let line = Line { seq, turn, strength, heading, text, spot, ..Line::default() };
+            self.remarks.add(EvidenceKind::Remark, line);
         });
     }
 
@@ -202,6 +207,12 @@ impl Briefing {
         words.extend(self.said_last.as_ref().map(|(_, line)| line.as_str()));
         words.extend(self.pending_words().map(|(_, words)| words));
         words
+    }
+
+    /// What the agent said and thought last.
+    pub(in crate::briefing) fn last_words(&self) -> impl Iterator<Item = &str> {
+        let said = self.said_last.iter().chain(&self.intention).map(|(_, words)| words.as_str());
+        said.chain(self.pending_words().last().map(|(_, words)| words))
     }
 
     pub(in crate::briefing) fn last_report(&self) -> Vec<&str> {
@@ -223,10 +234,10 @@ impl Briefing {
             lines::split(&words, |message_line| {
                 let strength = report_strength(message_line.shape, is_first, message_line.text);
                 is_first = false;
-                let line = lines::tidy(message_line.text, folder, 420);
-                let below = ("", &*message_line.label());
-                let kind = (EvidenceKind::Report, strength);
-                push_placed(&mut self.reports, (seq, turn), kind, below, (line, message_line.spot));
+                let text = lines::tidy(message_line.text, folder, 420);
+                let (heading, spot) = (message_line.label(), message_line.spot);
+                let line = Line { seq, turn, strength, heading, text, spot, ..Line::default() };
+                self.reports.add(EvidenceKind::Report, line);
             });
         }
     }
@@ -236,18 +247,13 @@ impl Briefing {
         for (seq, words) in std::mem::take(&mut self.pending_words) {
             lines::split(&words, |message_line| {
                 let strength = strength::of(message_line.text);
-                let line = lines::tidy(message_line.text, folder, 260);
+                let text = lines::tidy(message_line.text, folder, 260);
                 if message_line.shape != Shape::Code {
-                    self.said_last = Some((seq, line.clone()));
+                    self.said_last = Some((seq, text.clone()));
                 }
-                let kind = (EvidenceKind::Remark, strength);
-                push_placed(
-                    &mut self.remarks,
-                    (seq, turn),
-                    kind,
-                    ("", ""),
-                    (line, message_line.spot),
-                );
+                let spot = message_line.spot;
+                let line = Line { seq, turn, strength, text, spot, ..Line::default() };
+                self.remarks.add(EvidenceKind::Remark, line);
             });
         }
     }
@@ -269,10 +275,6 @@ fn teammates_words(message: &str) -> impl Iterator<Item = (String, String)> {
         let who = format!("teammate {}", text::one_line_cut(name, WHO_BYTES));
         Some((who, format!("{summary}\n{words}")))
     })
-}
-
-fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    text.split_once(open)?.1.split_once(close).map(|(inside, _)| inside)
 }
 
 /// Items and bold words carry results, the first line states the subject, and code rarely says anything.

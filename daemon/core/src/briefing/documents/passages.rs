@@ -17,6 +17,7 @@ use crate::text;
 
 /// A line of a document, with its heading.
 pub(in crate::briefing) struct Passage<'a> {
+    /// Cut to what is quoted of it.
     pub heading: &'a str,
     pub text: &'a str,
     pub strength: u16,
@@ -394,7 +395,8 @@ impl<'t> DocumentReader<'_, 't> {
         };
         let is_sample = shape == Shape::Code && !is_command(text);
         let spot = Spot { at: self.at, shape, opens, goes_on: false };
-        (self.visit)(Passage { heading: &above.title, text, strength, is_sample, spot });
+        let heading = &lines::below_section("", &above.title);
+        (self.visit)(Passage { heading, text, strength, is_sample, spot });
     }
 }
 

@@ -52,11 +52,7 @@ impl Builder<'_> {
 
     /// Raises the step of the template that the agent's last words are about, and the one after it.
     fn raise_current_step(&mut self, first: usize) {
-        let briefing = self.briefing;
-        let said = briefing.said_last.iter().chain(&briefing.intention);
-        let said = said.map(|(_, words)| words.as_str());
-        let said = said.chain(briefing.pending_words().last().map(|(_, words)| words));
-        let said: HashSet<u32> = said.flat_map(terms::of).collect();
+        let said: HashSet<u32> = self.briefing.last_words().flat_map(terms::of).collect();
         let steps: Vec<Vec<u32>> =
             self.candidates[first..].iter().map(|step| terms::of(&step.text)).collect();
         let mut steps_with: HashMap<u32, usize, FxBuildHasher> = HashMap::default();

@@ -67,14 +67,11 @@ impl Builder<'_> {
         let last = briefing.workflow.iter().filter_map(|line| step_in(&line.heading)).max();
         // A greater number is of something else, such as a phase of the project.
         let step_in = |words: &str| steps_in(words).filter(|step| Some(*step) <= last).max();
-        let said = briefing.said_last.iter().chain(&briefing.intention);
-        let said = said.map(|(_, words)| words.as_str());
-        let pending = briefing.pending_words().last().map(|(_, words)| words);
         // With what it answers.
         let asked = briefing.requests.iter().rev();
         let asked = asked.take_while(|line| line.seq == briefing.active().0);
         let asked: String = asked.flat_map(|line| [line.text.as_str(), "\n"]).collect();
-        let named = said.chain(pending).find_map(step_in).or_else(|| {
+        let named = briefing.last_words().find_map(step_in).or_else(|| {
             let report = briefing.last_report().into_iter();
             report.chain([asked.as_str()]).filter_map(step_in).max()
         });

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::super::contextual;
+use crate::text::between;
 use crate::thread::TurnFailure;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -203,10 +204,6 @@ pub(super) fn ended_command(notice: &str) -> Option<(&str, Option<i64>)> {
         summary.starts_with("Background command").then(|| summary.rsplit_once("exit code "))??;
     let code = code.trim_end_matches(')').parse().ok();
     Some((between(notice, "<tool-use-id>", "</tool-use-id>")?, code))
-}
-
-fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    Some(text.split_once(open)?.1.split_once(close)?.0)
 }
 
 #[cfg(test)]

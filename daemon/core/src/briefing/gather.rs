@@ -31,7 +31,6 @@ use super::kinds::EvidenceKind;
 use super::lines;
 use super::marks;
 use super::select::{Focus, Quote, SMALL_TOKENS};
-use super::spot::Spot;
 use crate::{quote, text};
 
 /// Strength, in percent, of the first line of a report, so that each turn has a line before any has many.
@@ -112,19 +111,20 @@ impl<'a> Builder<'a> {
         self.outputs();
         self.tasks();
         for (order, line) in (0..).zip(&self.host.accepted) {
-            self.push(EvidenceKind::Accepted, order, (0, 100), line);
+            self.push(EvidenceKind::Accepted, (order, 0), (0, 100), line);
         }
         self.ran();
         // The newest ones are the most useful.
         for (order, line) in (0..).zip(&self.host.looked_at) {
             let strength = if order < 8 { 100 } else { 50 };
             let strength = if self.is_small() { strength / 10 } else { strength };
-            self.push(EvidenceKind::Look, order, (0, strength), line);
+            self.push(EvidenceKind::Look, (order, 0), (0, strength), line);
         }
         // A finished plan is of work that a report describes.
         let is_any_open = self.host.plan.iter().any(|(_, is_open)| *is_open);
         for (order, (line, is_open)) in (0..).zip(&self.host.plan).filter(|_| is_any_open) {
-            self.push(EvidenceKind::Plan, order, (0, if *is_open { 110 } else { 25 }), line);
+            let strength = if *is_open { 110 } else { 25 };
+            self.push(EvidenceKind::Plan, (order, 0), (0, strength), line);
         }
         self.raise_unread();
         self.now();
@@ -161,6 +161,11 @@ impl<'a> Builder<'a> {
 
     fn is_small(&self) -> bool {
         self.max_tokens < SMALL_TOKENS
+    }
+
+    /// The number of turns since that turn.
+    fn age_of(&self, turn: u32) -> usize {
+        usize::try_from(self.briefing.turn().saturating_sub(turn)).unwrap_or(2)
     }
 
     /// Whether the command is among the failures, which quote its output.
@@ -209,10 +214,15 @@ impl<'a> Builder<'a> {
 
     /// Whether the running turn has read several documents, and changed nothing yet.
     fn only_reads(&self) -> bool {
-        let (briefing, now) = (self.briefing, self.briefing.turn());
-        let read = briefing.documents.iter().filter(|line| line.turn == now);
-        let read: HashSet<&str> = read.map(|line| line.group.as_str()).collect();
-        read.len() >= READ_MIN && briefing.effects.changed_in(now).is_empty()
+        let effects = &self.briefing.effects;
+        self.read_now().len() >= READ_MIN && effects.changed_in(self.briefing.turn()).is_empty()
+    }
+
+    /// The documents that the running turn has read.
+    fn read_now(&self) -> HashSet<&'a str> {
+        let now = self.briefing.turn();
+        let read = self.briefing.documents.iter().filter(|line| line.turn == now);
+        read.map(|line| line.group.as_str()).collect()
     }
 
     fn reports(&mut self) {
@@ -245,9 +255,9 @@ impl<'a> Builder<'a> {
             let percent = if is_first { FIRST_OF_REPORT_PERCENT } else { 100 };
             let weight =
                 (age, requests::strength_of(line, age) * percent / 100 * of_age(age) / 100);
-            self.line(EvidenceKind::Report, line.seq, weight, &line.text);
-            self.label(group, &line.heading);
-            self.place(line.spot);
+            let quote = self.line(EvidenceKind::Report, line.seq, weight, &line.text);
+            quote.label(group, &line.heading);
+            quote.spot = line.spot;
         }
         let mut is_first = true;
         for (seq, words) in self.briefing.pending_words() {
@@ -255,9 +265,9 @@ impl<'a> Builder<'a> {
                 let strength = report_strength(line.shape, is_first, line.text);
                 is_first = false;
                 let text = lines::tidy(line.text, self.host.folder, 420);
-                self.line(EvidenceKind::Report, seq, (0, strength), text);
-                self.label(format!("turn {turn}, last words"), line.label());
-                self.place(line.spot);
+                let quote = self.line(EvidenceKind::Report, seq, (0, strength), text);
+                quote.label(format!("turn {turn}, last words"), line.label());
+                quote.spot = line.spot;
             });
         }
         if let Some(last) = last.filter(|_| !self.is_small()) {
@@ -277,8 +287,7 @@ impl<'a> Builder<'a> {
             // A decision holds until another is written.
             let holds = kind == EvidenceKind::Added
                 && (marks::decides(&line.text) || marks::decides(&line.heading));
-            let turns = if holds || is_current { 0 } else { now.saturating_sub(line.turn) };
-            let age = usize::try_from(turns).unwrap_or(2);
+            let age = if holds || is_current { 0 } else { self.age_of(line.turn) };
             // Remarks are soon outdated by later ones.
             let is_older = kind == EvidenceKind::Remark && line.seq < newest;
             // A template is done once its turn has a report, except while the person only answers.
@@ -310,7 +319,6 @@ impl<'a> Builder<'a> {
                 () => 100,
             };
             let strength = line.strength * percent / 100;
-            self.line(kind, line.seq, (age, strength), &line.text);
             let group = match kind {
                 EvidenceKind::Template if line.group.is_empty() => {
                     Cow::Borrowed(self.briefing.template_name())
@@ -318,8 +326,9 @@ impl<'a> Builder<'a> {
                 EvidenceKind::Remark => Cow::Owned(format!("turn {}", line.turn)),
                 _ => Cow::Borrowed(line.group.as_str()),
             };
-            self.label(group, &line.heading);
-            self.place(line.spot);
+            let quote = self.line(kind, line.seq, (age, strength), &line.text);
+            quote.label(group, &line.heading);
+            quote.spot = line.spot;
         }
     }
 
@@ -371,60 +380,27 @@ impl<'a> Builder<'a> {
         seq: u64,
         weight: (usize, u16),
         text: impl Into<Cow<'a, str>>,
-    ) {
+    ) -> &mut Quote<'a> {
         let order = (seq, self.candidates.len() as u64);
-        self.push(kind, order, weight, text);
-    }
-
-    /// Sets the labels of the last quote.
-    fn label(&mut self, group: impl Into<Cow<'a, str>>, heading: impl Into<Cow<'a, str>>) {
-        if let Some(candidate) = self.candidates.last_mut() {
-            candidate.group = quote::whole_line(group.into());
-            candidate.heading = quote::whole_line(heading.into());
-        }
-    }
-
-    /// Sets the place of the last quote in its source.
-    fn place(&mut self, spot: Spot) {
-        if let Some(candidate) = self.candidates.last_mut() {
-            candidate.spot = spot;
-        }
-    }
-
-    fn push_fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: impl Into<Cow<'a, str>>) {
-        self.push(kind, order, (0, 100), text);
-        if let Some(candidate) = self.candidates.last_mut() {
-            candidate.is_fixed = true;
-        }
+        self.push(kind, order, weight, text)
     }
 
     fn push(
         &mut self,
         kind: EvidenceKind,
-        order: impl Into<Order>,
+        order: (u64, u64),
         (age, strength): (usize, u16),
         text: impl Into<Cow<'a, str>>,
-    ) {
+    ) -> &mut Quote<'a> {
         let mut text = quote::whole_line(text.into());
         let is_whole = [EvidenceKind::Request, EvidenceKind::Now].contains(&kind);
         if self.is_small() && !is_whole && text.len() > SMALL_LINE_BYTES {
             text = Cow::Owned(text::cut_words(&text, SMALL_LINE_BYTES).into_owned());
         }
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
-        let Order(order) = order.into();
-        let (group, heading) = (Cow::Borrowed(""), Cow::Borrowed(""));
-        self.candidates.push(Quote {
-            kind,
-            order,
-            weight,
-            group,
-            heading,
-            text,
-            is_fixed: false,
-            goes_on: false,
-            spot: Spot::default(),
-            unit: 0,
-        });
+        let at = self.candidates.len();
+        self.candidates.push(Quote::new(kind, order, weight, text));
+        &mut self.candidates[at]
     }
 }
 
@@ -444,18 +420,4 @@ fn first_of(files: &[&str]) -> String {
         more => format!(" and {more} more"),
     };
     format!("{}{more}", files[..files.len().min(3)].join(", "))
-}
-
-struct Order((u64, u64));
-
-impl From<(u64, u64)> for Order {
-    fn from(order: (u64, u64)) -> Self {
-        Self(order)
-    }
-}
-
-impl From<u64> for Order {
-    fn from(order: u64) -> Self {
-        Self((order, 0))
-    }
 }

@@ -17,7 +17,7 @@ use rustc_hash::FxBuildHasher;
 use super::kinds::{EvidenceKind, RULES};
 use super::spot::Spot;
 use super::terms;
-use crate::tokens;
+use crate::{quote, tokens};
 
 /// Below this many tokens a view is small.
 pub(super) const SMALL_TOKENS: u64 = 3_000;
@@ -43,7 +43,28 @@ pub(super) struct Quote<'a> {
     pub unit: u32,
 }
 
-impl Quote<'_> {
+impl<'a> Quote<'a> {
+    pub fn new(kind: EvidenceKind, order: (u64, u64), weight: f64, text: Cow<'a, str>) -> Self {
+        Self {
+            kind,
+            order,
+            weight,
+            group: Cow::Borrowed(""),
+            heading: Cow::Borrowed(""),
+            text,
+            is_fixed: false,
+            goes_on: false,
+            spot: Spot::default(),
+            unit: 0,
+        }
+    }
+
+    /// Sets the labels above it.
+    pub fn label(&mut self, group: impl Into<Cow<'a, str>>, heading: impl Into<Cow<'a, str>>) {
+        self.group = quote::whole_line(group.into());
+        self.heading = quote::whole_line(heading.into());
+    }
+
     /// The transcript line it was taken from; `None` for counts and combined lines.
     pub fn seq(&self) -> Option<u64> {
         use EvidenceKind::{
@@ -191,8 +212,7 @@ pub(super) struct Selection<'a> {
 
 /// A selection in progress.
 struct SelectionState<'a> {
-    groups: &'a [QuoteGroup],
-    worth: &'a [f64],
+    of: &'a Selection<'a>,
     said: Vec<u8>,
     /// Worth of each term, said as often as it is.
     left_worth: Vec<f64>,
@@ -202,7 +222,6 @@ struct SelectionState<'a> {
     left: u64,
     shared: u64,
     chosen: Vec<bool>,
-    is_reading: bool,
 }
 
 impl<'a> Selection<'a> {
@@ -253,8 +272,7 @@ impl<'a> Selection<'a> {
     pub(super) fn select(&self, budget: u64, shared: u64) -> Vec<&Quote<'a>> {
         let left_worth = self.worth.iter().zip(&self.said);
         let mut choice = SelectionState {
-            groups: &self.groups,
-            worth: &self.worth,
+            of: self,
             said: self.said.clone(),
             left_worth: left_worth.map(|(worth, said)| worth * AGAIN[usize::from(*said)]).collect(),
             labels: self.labels.clone(),
@@ -262,7 +280,6 @@ impl<'a> Selection<'a> {
             left: budget,
             shared,
             chosen: vec![false; self.groups.len()],
-            is_reading: self.is_reading,
         };
         for (index, group) in self.groups.iter().enumerate() {
             if self.quotes[group.lines.start].is_fixed {
@@ -339,16 +356,16 @@ impl QuoteGroup {
 
 impl SelectionState<'_> {
     fn fill(&mut self, stage: Stage) {
-        let open = (0..self.groups.len()).filter(|index| !self.chosen[*index]);
+        let open = (0..self.of.groups.len()).filter(|index| !self.chosen[*index]);
         let offers =
             open.map(|index| Offer { worth: self.worth_of(index, self.cost(index)), index });
         let mut heap: BinaryHeap<Offer> = offers.collect();
         while let Some(Offer { index, .. }) = heap.pop() {
             let cost = self.cost(index);
-            let kind = self.groups[index].kind;
+            let kind = self.of.groups[index].kind;
             let percent = match stage {
                 Stage::Shares | Stage::Worth
-                    if self.is_reading && kind == EvidenceKind::Document =>
+                    if self.of.is_reading && kind == EvidenceKind::Document =>
                 {
                     READING_PERCENT
                 }
@@ -371,7 +388,7 @@ impl SelectionState<'_> {
     }
 
     fn worth_of(&self, index: usize, cost: u64) -> f64 {
-        let group = &self.groups[index];
+        let group = &self.of.groups[index];
         let mut sum = 0.15;
         for term in &group.terms {
             sum += self.left_worth[*term as usize];
@@ -386,7 +403,7 @@ impl SelectionState<'_> {
 
     /// Tokens of a line, and of the labels above it that are not counted yet.
     fn cost(&self, index: usize) -> u64 {
-        let QuoteGroup { kind, tokens, labels: [group, heading], .. } = &self.groups[index];
+        let QuoteGroup { kind, tokens, labels: [group, heading], .. } = &self.of.groups[index];
         let above = self.labels[*group as usize]
             + if heading == group { 0 } else { self.labels[*heading as usize] };
         let title = || tokens::of_text(kind.legend()) + 4;
@@ -400,7 +417,7 @@ impl SelectionState<'_> {
             return;
         }
         let QuoteGroup { kind, terms, labels: [group, heading], own_label, .. } =
-            &self.groups[index];
+            &self.of.groups[index];
         self.left -= cost;
         self.used[*kind as usize] += cost;
         for label in [group, heading, own_label] {
@@ -411,7 +428,7 @@ impl SelectionState<'_> {
             let term = *term as usize;
             let said = (self.said[term] + 1).min(SAID_MAX);
             self.said[term] = said;
-            self.left_worth[term] = self.worth[term] * AGAIN[usize::from(said)];
+            self.left_worth[term] = self.of.worth[term] * AGAIN[usize::from(said)];
         }
     }
 }

@@ -20,7 +20,6 @@ const NEWEST_STRENGTH: u16 = 250;
 impl Builder<'_> {
     pub(super) fn commands(&mut self) {
         let now = self.briefing.turn();
-        let age = |turn: u32| usize::try_from(now.saturating_sub(turn)).unwrap_or(2);
         let commands = &self.briefing.commands;
         for (newer, check) in commands.checks.iter().rev().enumerate() {
             let has_passed_since = commands.has_passed_after(check);
@@ -32,8 +31,8 @@ impl Builder<'_> {
                 _ if has_passed_since => 40,
                 _ => 80,
             };
-            let text = self.check_words(check);
-            self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
+            let (text, age) = (self.check_words(check), self.age_of(check.turn));
+            self.push(EvidenceKind::Check, (check.seq, 0), (age, strength), text);
         }
         // A check is listed under CHECKS with its latest outcome.
         let is_check = |seq: u64| commands.checks.iter().any(|check| check.seq == seq);
@@ -81,8 +80,8 @@ impl Builder<'_> {
                 None if newest == Some(failure.seq) => NEWEST_STRENGTH,
                 _ => 100,
             };
-            let at = (failure.seq, 0);
-            self.push(EvidenceKind::FailedCommand, at, (age(failure.turn), strength), text);
+            let weight = (self.age_of(failure.turn), strength);
+            self.push(EvidenceKind::FailedCommand, (failure.seq, 0), weight, text);
         }
     }
 

@@ -25,12 +25,11 @@ impl Builder<'_> {
     }
 
     pub(super) fn files(&mut self) {
-        let now = self.briefing.turn();
         for (order, file) in (0..).zip(&self.host.files) {
             let mut text = format!("{} ({}", file.path, file.words);
             let (mut age, mut strength) = (2, 100);
             if let Some(effect) = self.briefing.effects.of(&file.path) {
-                age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
+                age = self.age_of(effect.turn);
                 // The only edit wrote the complete file, as the count shows.
                 if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
                     text = format!("{} (", file.path);
@@ -70,8 +69,8 @@ impl Builder<'_> {
                 }
             }
             text.push(')');
-            self.push(EvidenceKind::File, order, (age, strength), text);
-            self.label(&file.path, "");
+            let quote = self.push(EvidenceKind::File, (order, 0), (age, strength), text);
+            quote.label(&file.path, "");
         }
     }
 }

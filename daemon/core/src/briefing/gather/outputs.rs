@@ -174,13 +174,11 @@ impl<'a> Builder<'a> {
             };
             let index = at as u64 + 1;
             let text = text::one_line_cut(line, LINE_BYTES);
-            self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
-            self.label(name.to_owned(), "");
+            let quote = self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
+            quote.label(name.to_owned(), "");
             let number = u32::try_from(index).unwrap_or_default();
-            self.place(Spot { at: number, goes_on: at + 1 < lines.len(), ..Spot::default() });
-            if let Some(quote) = self.candidates.last_mut() {
-                quote.unit = record;
-            }
+            quote.spot = Spot { at: number, goes_on: at + 1 < lines.len(), ..Spot::default() };
+            quote.unit = record;
         }
     }
 }

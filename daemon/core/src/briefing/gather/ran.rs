@@ -57,7 +57,6 @@ impl<'a> Builder<'a> {
                 false => Some(it.text.clone()),
             };
             let Some(holds) = holds else { continue };
-            let age = usize::try_from(self.briefing.turn().saturating_sub(it.turn)).unwrap_or(2);
             let strength = match () {
                 () if result::lists_steps(&holds) => STEPS_STRENGTH,
                 () if checks::only_watches(it.command) => WATCHING_STRENGTH,
@@ -65,7 +64,8 @@ impl<'a> Builder<'a> {
             };
             let exit = if it.exit.is_empty() { "" } else { "; " };
             let text = format!("#{} {} → {}{exit}{holds}", it.seq, it.command, it.exit);
-            self.push(EvidenceKind::Ran, (it.seq, 0), (age, self.in_view(strength)), text);
+            let weight = (self.age_of(it.turn), self.in_view(strength));
+            self.push(EvidenceKind::Ran, (it.seq, 0), weight, text);
         }
         for (newer, (seq, line)) in self.host.ran.iter().enumerate() {
             let head = text::prefix(line.rsplit_once(" (").map_or(line, |(it, _)| it), HEAD_BYTES);

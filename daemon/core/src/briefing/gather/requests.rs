@@ -7,6 +7,7 @@ use super::super::answer;
 use super::super::collect::{ANSWERS, CHOSE, TEMPLATE, TurnOutcome, WITH};
 use super::super::evidence::{EvidenceLines, Line};
 use super::super::kinds::EvidenceKind;
+use super::super::select::Quote;
 use super::Builder;
 use crate::text;
 
@@ -41,10 +42,7 @@ impl<'l> Turn<'l> {
     fn beside(&self) -> Vec<&'l Line> {
         let [typed] = self.typed[..] else { return Vec::new() };
         let answers = self.answers.iter().copied();
-        let answers: Vec<&Line> = answers.filter(|line| line.text.starts_with(ANSWERS)).collect();
-        let is_picked = |answer: &&Line| answer::picks(&typed.text, offer(answer));
-        let picked: Vec<&Line> = answers.iter().copied().filter(is_picked).collect();
-        if picked.is_empty() { answers } else { picked }
+        picked(&typed.text, answers.filter(|line| line.text.starts_with(ANSWERS)).collect())
     }
 
     /// The letters of the typed text and of what it answers, to detect repetitions.
@@ -92,13 +90,11 @@ impl<'a> Builder<'a> {
                 for answer in turn.beside() {
                     text.push_str(&format!(" {}", answer.text));
                 }
-                self.request(line, line.strength, text);
-                if let Some(quote) = self.candidates.last_mut() {
-                    // A line that is kept no more leaves its place empty.
-                    quote.order.1 += dropped;
-                    quote.goes_on = line.is_cut || index + 1 < typed.len();
-                    quote.heading = Cow::Borrowed(&line.heading);
-                }
+                let quote = self.request(line, line.strength, text);
+                // A line that is kept no more leaves its place empty.
+                quote.order.1 += dropped;
+                quote.goes_on = line.is_cut || index + 1 < typed.len();
+                quote.heading = Cow::Borrowed(&line.heading);
                 dropped += u64::from(line.is_cut);
             }
             let is_beside = |line: &&&Line| typed.len() == 1 && line.text.starts_with(ANSWERS);
@@ -150,9 +146,8 @@ impl<'a> Builder<'a> {
         self.request(typed, if says_nothing { strength / 5 } else { strength }, text);
     }
 
-    fn request(&mut self, line: &Line, strength: u16, text: String) {
-        let order = (line.seq, self.candidates.len() as u64);
-        self.push(EvidenceKind::Request, order, (0, strength), text);
+    fn request(&mut self, line: &Line, strength: u16, text: String) -> &mut Quote<'a> {
+        self.line(EvidenceKind::Request, line.seq, (0, strength), text)
     }
 
     fn mark(&self, line: &Line) -> String {

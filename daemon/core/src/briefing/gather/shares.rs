@@ -84,22 +84,13 @@ pub(super) fn raise_first(quotes: &mut [Quote<'_>], is_selected: impl Fn(&Quote<
 #[cfg(test)]
 mod tests {
     use super::super::super::kinds::EvidenceKind;
-    use super::super::super::spot::Spot;
     use super::*;
 
     #[test]
     fn the_rows_of_a_table_lose_weight_and_what_is_below_other_headings_does_not() {
-        let quote = |heading: &'static str, text: &'static str| Quote {
-            kind: EvidenceKind::Added,
-            order: (0, 0),
-            weight: 1.0,
-            group: "report.md".into(),
-            heading: heading.into(),
-            text: text.into(),
-            is_fixed: false,
-            goes_on: false,
-            spot: Spot::default(),
-            unit: 0,
+        let quote = |heading: &'static str, text: &'static str| {
+            let quote = Quote::new(EvidenceKind::Added, (0, 0), 1.0, text.into());
+            Quote { group: "report.md".into(), heading: heading.into(), ..quote }
         };
         let mut quotes = vec![quote("Matrix", "a row"); 10];
         quotes.push(quote("Coverage", "100%"));

@@ -91,7 +91,7 @@ impl<'a> Builder<'a> {
                 () if is_elsewhere => " (the newest commit made, on another branch than now)",
                 () => " (newest commit)",
             };
-            let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
+            let age = self.age_of(line.turn);
             let is_of_log = git::is_log_line(&line.text);
             let order = (line.seq, index as u64);
             let from = if is_of_log { "log: " } else { "" };
@@ -106,14 +106,11 @@ impl<'a> Builder<'a> {
                 }
                 None => format!("{place}{from}{}{mark}{}", line.text, self.edited_after(line)),
             };
-            self.push(EvidenceKind::Git, order, (age, strength), text);
             // A command that entered the branch names it as well, so that it would count as said.
             let is_branch = line.place.is_empty() && git::is_branch_state(&line.text);
             let is_head = head == Some(index) && !self.is_small();
-            let is_fixed = (is_branch || is_head) && self.max_tokens >= BRANCH_TOKENS;
-            if let Some(quote) = self.candidates.last_mut() {
-                quote.is_fixed = is_fixed;
-            }
+            self.push(EvidenceKind::Git, order, (age, strength), text).is_fixed =
+                (is_branch || is_head) && self.max_tokens >= BRANCH_TOKENS;
         }
     }
 
@@ -172,7 +169,7 @@ impl<'a> Builder<'a> {
 
     pub(super) fn now(&mut self) {
         let text = self.census(self.briefing.commands.census);
-        self.push_fixed(EvidenceKind::Now, (0, 0), text);
+        self.push(EvidenceKind::Now, (0, 0), (0, 100), text).is_fixed = true;
         self.waits_for_person();
         if let Some((seq, intention)) = &self.briefing.intention {
             let text = format!("thought last, not said (#{seq}): {intention}");
@@ -248,10 +245,9 @@ impl<'a> Builder<'a> {
 
     /// Adds a line of NOW that only a small view may leave out.
     pub(super) fn push_now(&mut self, order: (u64, u64), text: String) {
-        match self.is_small() {
-            true => self.push(EvidenceKind::Now, order, (0, 60), text),
-            false => self.push_fixed(EvidenceKind::Now, order, text),
-        }
+        let is_small = self.is_small();
+        let strength = if is_small { 60 } else { 100 };
+        self.push(EvidenceKind::Now, order, (0, strength), text).is_fixed = !is_small;
     }
 
     /// Moves the closing question or offer of the agent's last words to NOW.
@@ -283,11 +279,8 @@ impl<'a> Builder<'a> {
             return;
         }
         let quote = self.candidates.remove(asking);
-        self.push_fixed(
-            EvidenceKind::Now,
-            (3, 0),
-            format!("{what} the person at the end: {}", quote.text),
-        );
+        let text = format!("{what} the person at the end: {}", quote.text);
+        self.push(EvidenceKind::Now, (3, 0), (0, 100), text).is_fixed = true;
     }
 
     /// Shortens the middle of a command in a small view.

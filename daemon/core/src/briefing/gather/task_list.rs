@@ -1,6 +1,6 @@
 //! The current task list of a file: its counts, and the next items.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::super::kinds::EvidenceKind;
 use super::super::spot::{Shape, Spot};
@@ -29,11 +29,8 @@ impl Builder<'_> {
     /// Whether the running turn reads more documents of one other folder than of the file's own: the file is an example.
     fn is_beside_the_work(&self, path: &str) -> bool {
         let folder = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-        let now = self.briefing.turn();
-        let read = self.briefing.documents.iter().filter(|line| line.turn == now);
-        let read: HashSet<&str> = read.map(|line| line.group.as_str()).collect();
         let mut of_folder: HashMap<String, usize> = HashMap::new();
-        for file in read {
+        for file in self.read_now() {
             *of_folder.entry(folder(file)).or_default() += 1;
         }
         let own = of_folder.remove(&folder(path)).unwrap_or(0);
@@ -70,18 +67,12 @@ impl Builder<'_> {
             changed => changed,
         };
         let at_least = if self.briefing.tasks.is_full() { "at least " } else { "" };
-        self.push(
-            EvidenceKind::TaskItem,
-            (0, 0),
-            (0, 110),
-            format!(
-                "{path}: of the items seen {at_least}{done} ticked{ticked}, {open} open{left}{changed}"
-            ),
+        let counts = format!(
+            "{path}: of the items seen {at_least}{done} ticked{ticked}, {open} open{left}{changed}"
         );
         let has_room = self.max_tokens >= TASKS_TOKENS;
-        if let Some(counts) = self.candidates.last_mut() {
-            counts.is_fixed = open > 0 && has_room && !is_of_other_work;
-        }
+        self.push(EvidenceKind::TaskItem, (0, 0), (0, 110), counts).is_fixed =
+            open > 0 && has_room && !is_of_other_work;
         self.candidates.retain(|quote| {
             let (_, words) = quote.text.split_once("] ").unwrap_or_default();
             // Both are cut, at different lengths.
@@ -119,13 +110,10 @@ impl Builder<'_> {
                 false => "",
             };
             let text = format!("[{mark}] {}{changed}", task.text);
-            self.push(EvidenceKind::TaskItem, (1, u64::from(at)), (0, strength), text);
+            let quote = self.push(EvidenceKind::TaskItem, (1, u64::from(at)), (0, strength), text);
             let goes_on = usize::try_from(at).is_ok_and(|at| at < tasks.len());
-            self.place(Spot { at, shape: Shape::Item, opens: at == 1, goes_on });
-            let is_next = !task.is_done && ahead <= TASKS_NEXT;
-            if let Some(task) = self.candidates.last_mut() {
-                task.is_fixed = is_next && of.has_room;
-            }
+            quote.spot = Spot { at, shape: Shape::Item, opens: at == 1, goes_on };
+            quote.is_fixed = !task.is_done && ahead <= TASKS_NEXT && of.has_room;
         }
     }
 }

@@ -27,6 +27,28 @@ pub(super) struct FinishedCommand<'a> {
     pub place: &'a str,
 }
 
+#[cfg(test)]
+impl<'a> FinishedCommand<'a> {
+    /// A command of the first turn that ended so.
+    pub(super) fn example(command: &'a str, code: i64, printed: &'a str) -> Self {
+        Self {
+            seq: 1,
+            turn: 1,
+            command,
+            typed: command,
+            chain: Chain::of(command),
+            program: command.split(' ').next().unwrap_or_default(),
+            is_look: false,
+            is_unconfined: false,
+            class: Class::of(command),
+            outcome: CommandOutcome::Exit(code),
+            counts: crate::rollout::output::test_counts(printed),
+            printed,
+            place: "",
+        }
+    }
+}
+
 /// The purpose of a line's first command: a successful `git add` does not fix a failed `git push`.
 pub(super) fn purpose(line: &str) -> Vec<String> {
     let commands = shell::commands(line);

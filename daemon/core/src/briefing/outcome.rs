@@ -111,7 +111,6 @@ fn success_line(class: Class, printed: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::briefing::chain::Chain;
 
     #[test]
     fn a_program_that_says_it_passed_is_quoted() {
@@ -140,21 +139,7 @@ mod tests {
         code: i64,
         printed: &'a str,
     ) -> FinishedCommand<'a> {
-        FinishedCommand {
-            seq: 1,
-            turn: 1,
-            command,
-            typed: command,
-            chain: Chain::of(command),
-            program: command.split(' ').next().unwrap(),
-            is_look,
-            is_unconfined: false,
-            class: Class::of(command),
-            outcome: CommandOutcome::Exit(code),
-            counts: output::test_counts(printed),
-            printed,
-            place: "",
-        }
+        FinishedCommand { is_look, ..FinishedCommand::example(command, code, printed) }
     }
 
     #[test]

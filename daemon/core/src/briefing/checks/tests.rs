@@ -1,5 +1,4 @@
 use super::*;
-use crate::briefing::chain::Chain;
 
 #[test]
 fn options_before_a_git_subcommand_do_not_hide_it() {
@@ -44,23 +43,8 @@ fn another_command_of_the_same_program_does_not_fix_a_failure() {
 }
 
 fn run<'a>(command: &'a str, code: i64, printed: &'a str) -> FinishedCommand<'a> {
-    let program = command.split(' ').next().unwrap();
-    let counts = output::test_counts(printed);
-    FinishedCommand {
-        seq: 1,
-        turn: 1,
-        command,
-        typed: command,
-        chain: Chain::of(command),
-        program,
-        is_look: program == "rg",
-        is_unconfined: false,
-        class: Class::of(command),
-        outcome: CommandOutcome::Exit(code),
-        counts,
-        printed,
-        place: "",
-    }
+    let is_look = command.starts_with("rg ");
+    FinishedCommand { is_look, ..FinishedCommand::example(command, code, printed) }
 }
 
 #[test]

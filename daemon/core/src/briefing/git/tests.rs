@@ -1,24 +1,8 @@
-use super::super::chain::Chain;
 use super::*;
-use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
 
 fn run<'a>(seq: u64, command: &'a str, printed: &'a str, place: &'a str) -> FinishedCommand<'a> {
-    FinishedCommand {
-        seq,
-        turn: 1,
-        command,
-        typed: command,
-        chain: Chain::of(command),
-        program: "git",
-        is_look: false,
-        is_unconfined: false,
-        class: Class::Other,
-        outcome: CommandOutcome::Exit(0),
-        counts: None,
-        printed,
-        place,
-    }
+    FinishedCommand { seq, place, ..FinishedCommand::example(command, 0, printed) }
 }
 
 fn state(runs: &[(&str, &str)]) -> (Vec<String>, Option<String>, Vec<String>) {

@@ -14,7 +14,7 @@ fn short_answers_are_quoted_with_what_they_answer_and_old_ones_are_weak() {
             &format!("Part {turn} is done.\n\nShall I write part {}?", turn + 1),
         );
     }
-    let text = render(&briefing, &HostFacts::default(), 400);
+    let text = view_of(&briefing, 400);
     assert!(text.contains("Keep the old names in the lexer."), "{text}");
     assert!(text.contains("#76 ok (in answer to: Shall I write part 38?)"), "{text}");
     assert!(!text.lines().any(|line| line == "#4 ok"), "{text}");
@@ -33,7 +33,7 @@ fn the_same_answer_to_the_same_question_is_shown_once() {
         briefing.hold_words(turn * 2 + 1, "L'étape est faite.\n\nValides-tu ces choix ?");
     }
     briefing.begin_turn(20, "Rename the lexer.", None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(
         text.contains("\n#16 Oui, as 6x before (in answer to: Valides-tu ces choix ?)"),
         "{text}"
@@ -44,8 +44,7 @@ fn the_same_answer_to_the_same_question_is_shown_once() {
 
 /// A menu of two, the answer, and turns that follow.
 fn menu(answer: &str, turns_after: u64) -> String {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Plan the store of the lexer.", None);
+    let mut briefing = begun("Plan the store of the lexer.");
     briefing.hold_words(
         2,
         "Which store?\n\n1. One file for each grammar\n2. A table of all grammars\n",
@@ -56,7 +55,7 @@ fn menu(answer: &str, turns_after: u64) -> String {
         briefing.begin_turn(10 + turn * 2, &format!("Write part {turn} of it."), None);
         briefing.hold_words(11 + turn * 2, &format!("Part {turn} is written."));
     }
-    render(&briefing, &HostFacts::default(), 4_000)
+    view_of(&briefing, 4_000)
 }
 
 #[test]
@@ -77,13 +76,12 @@ fn an_offer_quoted_with_its_answer_is_not_repeated_as_a_report() {
 
 #[test]
 fn a_longer_answer_is_shown_with_the_option_it_picks_and_no_other() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Make the battery less green.", None);
+    let mut briefing = begun("Make the battery less green.");
     briefing.hold_words(2, "1. Drop the override.\n2. Use a teal one.\n3. Keep it as it is.");
     briefing.begin_turn(3, "Do #2, and leave the other segments alone for the moment.", None);
     briefing.hold_words(4, "The battery is teal now.");
     briefing.begin_turn(5, "Now rework the transient prompt.", None);
-    let text = render(&briefing, &HostFacts::default(), 2_000);
+    let text = view_of(&briefing, 2_000);
     assert!(text.contains("moment. (in answer to: 2. Use a teal one.)"), "{text}");
     assert!(!text.contains("(#3 in answer to") && !text.contains("after: 1. Drop"), "{text}");
 }
@@ -106,8 +104,7 @@ fn the_last_report_is_shown_after_the_answer_and_the_end_of_a_long_one_if_it_off
         for turn in 0..turns {
             briefing.begin_turn(22 + turn, "Both of them follow the first document only.", None);
         }
-        let host = HostFacts::default();
-        let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+        let quotes = quotes(&briefing, 4_000);
         let of_report = quotes.iter().filter(|it| it.kind == kinds::EvidenceKind::Report);
         let fixed: Vec<&str> = of_report.filter(|it| it.is_fixed).map(|it| &*it.text).collect();
         let found = (fixed.len(), fixed.contains(&"2. `parser.md`"));
@@ -123,8 +120,7 @@ fn a_report_that_was_accepted_has_more_room() {
         briefing.begin_turn(20, "Propose the parts of the lexer.", None);
         briefing.hold_words(21, &long);
         briefing.begin_turn(22, answer, None);
-        let host = HostFacts::default();
-        let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+        let quotes = quotes(&briefing, 4_000);
         let of_report = quotes.iter().filter(|it| it.kind == kinds::EvidenceKind::Report);
         of_report.filter(|it| it.is_fixed).count()
     };
@@ -133,24 +129,23 @@ fn a_report_that_was_accepted_has_more_room() {
 
 #[test]
 fn an_answer_stands_below_the_request_that_it_goes_on_with() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "yes", None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let mut briefing = begun("yes");
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("[TASK]\n#1 (in progress) yes"), "{text}");
     briefing = Briefing::default();
     briefing.begin_turn(1, "/check-the-grammar of the lexer", None);
     briefing.hold_words(2, "Step 1 is done.\n\n[A] Ask again\n**Select:** [C] Go on to step 2");
     briefing.begin_turn(3, "c", None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     let task = "[TASK]\n#1 (before it) /check-the-grammar of the lexer\n#3 (in progress) c (in answer to: Select: [C] Go on to step 2)";
     assert!(text.contains(task), "{text}");
     briefing.begin_turn(4, "Now the parser of expressions.", None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     let task = "[TASK]\n#3 (before it) c\n#4 (in progress) Now";
     assert!(text.contains(task), "nothing was said of it\n{text}");
     briefing.end_turn(true, None);
     briefing.begin_turn(5, "Are you still there, or is it stuck?", None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("[TASK]\n#4 (before it) Now the parser"), "it was interrupted\n{text}");
 }
 
@@ -159,10 +154,10 @@ fn what_the_agent_asked_before_a_dialog_is_not_said_last() {
     let mut briefing = thread();
     briefing.hold_words(20, "There is no changelog. Shall I make one?");
     calls(&mut briefing, 21, "d", "AskUserQuestion Changelog");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("said last (#20)"), "{text}");
     briefing.record_dialog_answer(22, "Changelog → there is one");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(!text.contains("said last"), "{text}");
 }
 
@@ -182,8 +177,7 @@ fn a_line_of_a_request_stands_below_its_own_heading() {
     );
     briefing.begin_turn(1, &plan, None);
     briefing.begin_turn(2, "go on", None);
-    let host = HostFacts::default();
-    let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+    let quotes = quotes(&briefing, 4_000);
     let written = |words: &[&str]| {
         let chosen = quotes.iter().filter(|quote| words.iter().any(|it| quote.text.contains(it)));
         let mut out = String::new();

@@ -19,11 +19,14 @@ fn an_agent_that_waits_for_a_command_has_not_ended_its_turn() {
     for action in [Action::Poll, Action::Ours, Action::Plan(Vec::new())] {
         let mut briefing = thread();
         briefing.hold_words(20, "Still running. I'll keep waiting.");
-        let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
-        assert!(rendered(&briefing).contains("the agent spoke last"), "{}", rendered(&briefing));
+        assert!(
+            view_of(&briefing, 4_000).contains("the agent spoke last"),
+            "{}",
+            view_of(&briefing, 4_000)
+        );
         let called = NewCall { action, ..command("sleep 9") };
         briefing.step(None, At { seq: 21, ms: 0 }, &Step::Called(called));
-        let text = rendered(&briefing);
+        let text = view_of(&briefing, 4_000);
         assert!(!text.contains("the agent spoke last"), "{text}");
     }
 }
@@ -40,7 +43,7 @@ fn a_prompt_that_a_script_hands_on_is_work_of_another_agent() {
         let mut briefing = thread();
         let script = format!("cat > \"$prompt\" <<'EOF'\n{prompt}EOF\n{after}");
         briefing.step(None, At { seq: 20, ms: 0 }, &Step::Called(command(&script)));
-        let text = render(&briefing, &HostFacts::default(), 4_000);
+        let text = view_of(&briefing, 4_000);
         assert_eq!(text.contains("those of other agents not among them"), is_of_others, "{text}");
     }
 }
@@ -53,21 +56,11 @@ fn a_command_that_works_only_outside_the_sandbox_says_so() {
         ("gh pr list", false, "; worked later\n"),
     ] {
         let mut briefing = thread();
-        for (seq, script, code, is_unconfined) in
-            [(20, "gh pr list", 1, false), (21, again, 0, is_unconfined)]
-        {
-            let run = CommandRun {
-                is_unconfined,
-                ..ran(
-                    "gh",
-                    (seq, script),
-                    code,
-                    if code == 0 { "" } else { "error connecting to github.com" },
-                )
-            };
-            briefing.record_command(run, None);
-        }
-        let text = render(&briefing, &HostFacts::default(), 4_000);
+        let error = "error connecting to github.com";
+        briefing.record_command(ran("gh", (20, "gh pr list"), 1, error), None);
+        let run = ran("gh", (21, again), 0, "");
+        briefing.record_command(CommandRun { is_unconfined, ..run }, None);
+        let text = view_of(&briefing, 4_000);
         let failure = format!("#20 gh pr list → exit 1: error connecting to github.com{expected}");
         assert!(text.contains(&failure), "{failure}: {text}");
     }
@@ -82,7 +75,7 @@ fn a_fix_by_options_of_git_shows_them() {
             ran("git", (seq, script), code, if code == 0 { "" } else { "Author identity unknown" });
         briefing.record_command(run, None);
     }
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains(&format!("; then worked: {identity}")), "{text}");
 }
 
@@ -107,7 +100,7 @@ fn an_earlier_failure_that_needed_another_command_outweighs_those_that_worked_la
     briefing.hold_words(60, "All parts are deployed.");
     briefing.end_turn(false, None);
     briefing.begin_turn(61, "Deploy the rest.", None);
-    let text = render(&briefing, &HostFacts::default(), 250);
+    let text = view_of(&briefing, 250);
     assert!(text.contains(&format!("; then worked: {identity}")), "{text}");
 }
 
@@ -119,16 +112,9 @@ fn a_state_of_the_worktree_that_a_script_enters_is_named() {
     ] {
         let mut briefing = thread();
         let run = CommandRun {
-            seq: 20,
-            call_id: "c",
-            script,
             from: Some("/w/lexer"),
-            program: "git",
             is_look: true,
-            is_unconfined: false,
-            outcome: CommandOutcome::Exit(0),
-            counts: None,
-            printed: "On branch docs\n",
+            ..ran("git", (20, script), 0, "On branch docs\n")
         };
         briefing.record_command(run, Some("/w/lexer"));
         let states = briefing.commands.git.lines.iter();
@@ -159,10 +145,10 @@ fn a_status_of_an_earlier_turn_says_when_it_was_printed() {
     let mut briefing = thread();
     let turn = briefing.turn();
     briefing.record_command(ran("git", (20, "git status --short"), 0, " M src/a.rs\n"), None);
-    let text = render(&briefing, &HostFacts::default(), 2_000);
+    let text = view_of(&briefing, 2_000);
     assert!(text.contains("uncommitted at the last look: src/a.rs"), "{text}");
     briefing.begin_turn(21, "Rename the lexer.", None);
-    let text = render(&briefing, &HostFacts::default(), 2_000);
+    let text = view_of(&briefing, 2_000);
     let looked = format!("uncommitted at the last look (turn {turn}): src/a.rs");
     assert!(text.contains(&looked), "{text}");
 }
@@ -170,14 +156,9 @@ fn a_status_of_an_earlier_turn_says_when_it_was_printed() {
 #[test]
 fn a_build_that_has_not_ended_counts_as_seen() {
     let mut briefing = Briefing::default();
-    let build = RunningCall {
-        call_id: "a".to_owned(),
-        what: "dotnet build app.sln".to_owned(),
-        ..RunningCall::default()
-    };
-    briefing.record_call(build, None);
+    briefing.record_call(running(0, "a", "dotnet build app.sln"), None);
     briefing.mark_running("a", Some("72650"), "Restoring packages\n");
-    let text = render(&briefing, &HostFacts::default(), 2_000);
+    let text = view_of(&briefing, 2_000);
     assert!(text.contains("seen: builds; not seen: tests, lints"), "{text}");
     let running =
         "still running at the last look (session 72650): #0 dotnet build app.sln; printed so far";
@@ -194,16 +175,15 @@ fn of_a_program_that_writes_the_files_it_names_are_told() {
         "---\nsteps: [1]\nstate: begun\n---\nThe plan has parts.\n",
         "",
     );
-    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
-    assert!(rendered(&briefing).contains("steps: [1]"), "{}", rendered(&briefing));
+    assert!(view_of(&briefing, 4_000).contains("steps: [1]"), "{}", view_of(&briefing, 4_000));
     for (seq, path) in [(20, "plan.md"), (21, "out/board.svg")] {
         let script =
             format!("python3 - <<'E'\nfor path in ['{path}']:\n    open(path, 'w').write(text)\nE");
         briefing.step(None, At { seq, ms: 0 }, &Step::Called(command(&script)));
-        assert_eq!(rendered(&briefing).contains("steps: [1]"), seq == 20);
+        assert_eq!(view_of(&briefing, 4_000).contains("steps: [1]"), seq == 20);
         briefing.record_changes(seq, "p");
     }
-    let text = rendered(&briefing);
+    let text = view_of(&briefing, 4_000);
     assert!(!text.contains("steps: [1]"), "the program may have set another\n{text}");
     assert!(
         text.contains("(those that scripts wrote not among them: their code names out/board.svg)"),

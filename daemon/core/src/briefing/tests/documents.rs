@@ -3,8 +3,7 @@ use crate::briefing::evidence::Line;
 
 /// A turn that reads a list of earlier work and documents of its own.
 fn reading(documents: usize) -> Briefing {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Write the tasks of the parser.", None);
+    let mut briefing = begun("Write the tasks of the parser.");
     let list = "- [ ] T1 Write the lexer\n- [ ] T2 Write the printer\n";
     briefing.record_read(2, "specs/lexer/tasks.md", list);
     for number in 0..documents {
@@ -22,7 +21,7 @@ fn reading(documents: usize) -> Briefing {
 #[test]
 fn the_list_of_other_work_is_only_counted() {
     for (documents, is_shown) in [(0, true), (4, false)] {
-        let text = render(&reading(documents), &HostFacts::default(), 4_000);
+        let text = view_of(&reading(documents), 4_000);
         assert!(text.contains("2 open (T1–T2); only read here, not changed"), "{text}");
         assert_eq!(text.contains("\n[ ] T1 Write the lexer"), is_shown, "{documents}: {text}");
     }
@@ -31,7 +30,7 @@ fn the_list_of_other_work_is_only_counted() {
 #[test]
 fn while_a_turn_only_reads_its_documents_have_more_room_and_each_a_place() {
     let section = |briefing: &Briefing| {
-        let text = render(briefing, &HostFacts::default(), 4_000);
+        let text = view_of(briefing, 4_000);
         let (_, documents) = text.split_once("[DOCUMENTS]").unwrap();
         documents.split("\n[").next().unwrap().to_owned()
     };
@@ -50,35 +49,30 @@ fn while_a_turn_only_reads_its_documents_have_more_room_and_each_a_place() {
 
 #[test]
 fn the_decision_of_a_record_comes_before_its_alternatives() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Decide.", None);
+    let mut briefing = begun("Decide.");
     let record = "## Queue\n- Decision: One queue in memory.\n- Rationale: It is small.\n- Alternatives considered: A broker, rejected because it needs a server.\n";
     briefing.record_read(2, "docs/research.md", record);
-    let host = HostFacts::default();
-    let (quotes, _) = gather::gather(&briefing, &host, 4_000);
-    let weight = |words: &str| quotes.iter().find(|it| it.text.contains(words)).unwrap().weight;
-    assert!(weight("One queue") > 1.4 * weight("A broker"), "{quotes:#?}");
+    let weight = |words: &str| weight_of(&briefing, words);
+    assert!(weight("A broker") > 0.0 && weight("One queue") > 1.4 * weight("A broker"));
 }
 
 #[test]
 fn an_open_task_says_that_its_file_was_changed_in_the_running_turn() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Do the tasks.", None);
+    let mut briefing = begun("Do the tasks.");
     let list = "- [ ] T1 Write src/lexer.rs\n- [ ] T2 Write src/parser.rs\n";
     briefing.record_read(2, "tasks.md", list);
     edits(&mut briefing, 9, "src/lexer.rs", "pub fn lex() {\n", "");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("[ ] T1 Write src/lexer.rs (file changed in this turn)\n"), "{text}");
     assert!(text.contains("[ ] T2 Write src/parser.rs\n"), "{text}");
     briefing.begin_turn(10, "Now the parser.", None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("[ ] T1 Write src/lexer.rs\n"), "changed for an earlier request\n{text}");
 }
 
 #[test]
 fn a_finished_plan_is_left_out() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Write the lexer.", None);
+    let briefing = begun("Write the lexer.");
     for (is_open, is_shown) in [(true, true), (false, false)] {
         let plan =
             vec![("[x] Read the grammar".to_owned(), false), ("Write it".to_owned(), is_open)];
@@ -96,20 +90,18 @@ fn boxes_are_tasks_only_where_they_are_ticked_or_the_file_is_a_list() {
         ("guide/new-token.md", "- [x] Read the grammar\n", true),
         ("tasks.md", "", true),
     ] {
-        let mut briefing = Briefing::default();
-        briefing.begin_turn(1, "Write down how a token is added.", None);
+        let mut briefing = begun("Write down how a token is added.");
         edits(&mut briefing, 2, path, boxes, "");
         edits(&mut briefing, 3, path, ticked, "");
-        let text = render(&briefing, &HostFacts::default(), 4_000);
+        let text = view_of(&briefing, 4_000);
         assert_eq!(text.contains("[TASK_LIST]\n"), is_list, "{path}: {text}");
     }
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Where are we?", None);
+    let mut briefing = begun("Where are we?");
     briefing.record_read(2, "ROADMAP.md", boxes);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("[ ] Write the lexer"), "{text}");
     briefing.hold_words(3, "At the grammar.");
     briefing.begin_turn(4, "Then fix the typo in the manual.", None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(!text.contains("[ ] Write the lexer"), "it belongs to other work: {text}");
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use super::super::kinds::EvidenceKind;
-use super::super::select::Quote;
 use super::super::{lines, write};
 use super::*;
 
@@ -14,18 +13,10 @@ fn shown(report: &str, words: &[&str]) -> String {
         if let Some(last) = quotes.last_mut().filter(|last| last.heading == line.heading) {
             last.spot.goes_on = true;
         }
-        quotes.push(Quote {
-            kind: EvidenceKind::Report,
-            order: (7, u64::from(line.spot.at)),
-            weight: 1.0,
-            group: Cow::Borrowed("turn 1"),
-            heading: Cow::Owned(line.label()),
-            text: Cow::Borrowed(line.text),
-            is_fixed: false,
-            goes_on: false,
-            spot: line.spot,
-            unit: 0,
-        });
+        let order = (7, u64::from(line.spot.at));
+        let quote = Quote::new(EvidenceKind::Report, order, 1.0, Cow::Borrowed(line.text));
+        let (group, heading) = (Cow::Borrowed("turn 1"), Cow::Owned(line.label()));
+        quotes.push(Quote { group, heading, spot: line.spot, ..quote });
     });
     let chosen = quotes.iter().filter(|quote| words.iter().any(|word| quote.text.contains(word)));
     let mut out = String::new();
@@ -82,7 +73,7 @@ fn a_short_block_of_code_is_shown_whole_or_not_at_all() {
         let text = format!("# Export\n\n```sh\nexport LEXER_MODE=quick\n{code}```\n");
         briefing.record_read(20, "docs/export.md", &text);
         for tokens in [260, 320, 400, 800, 4_000] {
-            let text = render(&briefing, &HostFacts::default(), tokens);
+            let text = view_of(&briefing, tokens);
             let shown = text.matches("if kind ==").count();
             let is_complete = shown == lines && text.contains("LEXER_MODE");
             assert!(!is_whole || shown == 0 || is_complete, "{tokens}: {text}");
@@ -98,7 +89,7 @@ fn prompts_for_several_agents_are_told_apart() {
             format!("- Read the lexer of part {seq} first.\n- Then write what part {seq} lacks.");
         briefing.record_prompt(seq, "told another agent", &prompt, None);
     }
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     for seq in [20, 22] {
         let expected =
             format!(" told another agent (#{seq}):\n Read the lexer of part {seq} first.\n");

@@ -1,6 +1,5 @@
 use super::*;
 use crate::briefing::collect::written_to;
-use crate::briefing::gather::gather;
 
 fn lines() -> String {
     (0..20).map(|n| format!("hook {n}: checked part {n} of the lexer\n")).collect()
@@ -19,10 +18,13 @@ fn the_output_of_a_failure_is_shown_until_it_is_fixed() {
     let mut briefing = thread();
     push_fails(&mut briefing, 20, 1);
     calls(&mut briefing, 21, "c9", "git status");
-    let rendered = |briefing: &Briefing| render(briefing, &HostFacts::default(), 4_000);
-    assert!(rendered(&briefing).contains("hook 3: checked part 3"), "{}", rendered(&briefing));
+    assert!(
+        view_of(&briefing, 4_000).contains("hook 3: checked part 3"),
+        "{}",
+        view_of(&briefing, 4_000)
+    );
     push_fails(&mut briefing, 22, 0);
-    assert!(!rendered(&briefing).contains("hook 3"), "{}", rendered(&briefing));
+    assert!(!view_of(&briefing, 4_000).contains("hook 3"), "{}", view_of(&briefing, 4_000));
 }
 
 #[test]
@@ -39,7 +41,7 @@ fn a_small_view_shows_start_and_end_of_the_newest_output() {
     let mut briefing = thread();
     let printed: String = (1..=40).map(|n| format!("grammar{n}.txt has {n} rules\n")).collect();
     briefing.record_output(20, "wc -l grammars/*", &printed, None);
-    let text = render(&briefing, &HostFacts::default(), 300);
+    let text = view_of(&briefing, 300);
     assert!(text.contains("grammar1.txt has") && text.contains("grammar40.txt has"), "{text}");
 }
 
@@ -60,7 +62,7 @@ fn warnings_outlive_other_output() {
             None,
         );
     }
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
     assert!(text.contains("29 part29.txt"), "{text}");
 }
@@ -72,7 +74,7 @@ fn warnings_of_a_successful_program_outlive_edits_of_the_files_they_name() {
     briefing.record_output(20, "./setup.sh --json", &printed, None);
     calls(&mut briefing, 21, "c9", "apply_patch specs/005/plan.md");
     edits(&mut briefing, 21, "specs/005/plan.md", "The plan of the lexer stands here.\n", "");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
     assert!(!text.contains("Copied the template"), "{text}");
 }
@@ -82,11 +84,11 @@ fn the_end_of_a_checks_output_is_shown_besides_its_outcome() {
     let mut briefing = thread();
     let printed = "aarch64\nbuilt grammars for amd64\n";
     briefing.record_outcome_output(20, "uname -m && cargo build --target x86_64", printed, None);
-    let text = render(&briefing, &HostFacts::default(), 2_000);
+    let text = view_of(&briefing, 2_000);
     assert!(text.contains("aarch64 | built grammars"), "{text}");
     calls(&mut briefing, 21, "c9", "wc -l grammars.txt");
     briefing.record_output(22, "wc -l grammars.txt", "40 grammars.txt", None);
-    let text = render(&briefing, &HostFacts::default(), 2_000);
+    let text = view_of(&briefing, 2_000);
     assert!(!text.contains("aarch64 | built grammars"), "{text}");
 }
 
@@ -97,7 +99,7 @@ fn lines_that_end_each_answer_of_a_tool_server_are_shown_once() {
         let answer = format!("\"{{\\\"page\\\":\\\"{page}\\\"}}\"\n\nOpen tabs:\n- tab 7: Grammar");
         briefing.record_answer(seq, &format!("browser_eval page{seq}()"), &answer);
     }
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     for page in ["lexer", "parser", "printer"] {
         assert!(text.contains(&format!("{{\"page\":\"{page}\"}}")), "{text}");
     }
@@ -110,7 +112,7 @@ fn the_same_answer_of_a_tool_server_is_shown_again() {
     for seq in [20, 21] {
         briefing.record_answer(seq, &format!("browser_eval page{seq}()"), "no errors");
     }
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert_eq!(text.matches("no errors").count(), 2, "{text}");
 }
 
@@ -125,10 +127,10 @@ fn what_a_script_with_git_prints_besides_is_shown() {
     ] {
         let mut briefing = thread();
         briefing.record_output(20, script, "the north gate is still open", None);
-        let text = render(&briefing, &HostFacts::default(), 4_000);
+        let text = view_of(&briefing, 4_000);
         assert!(text.contains("it printed (#20): the north gate is still open"), "{text}");
         calls(&mut briefing, 21, "c9", "ls");
-        let text = render(&briefing, &HostFacts::default(), 4_000);
+        let text = view_of(&briefing, 4_000);
         assert_eq!(text.contains("the north gate is still open"), is_shown, "{script}\n{text}");
     }
 }
@@ -141,7 +143,7 @@ fn a_temporary_file_that_is_written_anew_replaces_what_it_had() {
         briefing.record_prompt(seq, &written_to(path), &prompt, None);
     }
     briefing.drop_rewritten(24, &[written_to("/tmp/list")]);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     let shown = [20, 22, 24].map(|seq| text.contains(&format!("list of part {seq} first")));
     assert_eq!(shown, [false, true, true], "{text}");
 }
@@ -152,7 +154,7 @@ fn the_last_action_keeps_its_end() {
     let script = format!("cd lexer && {}cargo run --bin grammars", "echo part && ".repeat(80));
     calls(&mut briefing, 20, "c9", &script);
     briefing.take_running("c9");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     let last = text.lines().find(|line| line.starts_with("last action: cd lexer"));
     assert!(last.is_some_and(|line| line.ends_with("cargo run --bin grammars")), "{text}");
 }
@@ -167,9 +169,7 @@ fn thoughts_of_an_interrupted_turn_count_in_full() {
             briefing.hold_words(21, "The footer is as it should be.");
         }
         briefing.begin_turn(22, "Now the header.", None);
-        let host = HostFacts::default();
-        let (quotes, _) = gather(&briefing, &host, 4_000);
-        quotes.iter().find(|quote| quote.text == thought).map_or(0.0, |quote| quote.weight)
+        weight_of(&briefing, thought)
     };
     assert!(weight(false) > weight(true) * 2.0, "{} {}", weight(false), weight(true));
 }
@@ -179,7 +179,7 @@ fn an_agents_report_is_quoted_without_what_the_harness_adds() {
     let mut briefing = thread();
     let report = "The lexer passes.\n<usage>total_tokens: 9\nduration_ms: 397764</usage>";
     briefing.record_agent_report(20, report, None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("The lexer passes.") && !text.contains("duration_ms"), "{text}");
 }
 
@@ -194,9 +194,7 @@ fn letters_of_an_old_menu_give_way_to_what_was_said() {
             briefing.begin_turn(22, "Write the printer of the lexer.", None);
             briefing.hold_words(23, "The printer is written.");
         }
-        let host = HostFacts::default();
-        let (quotes, _) = gather(&briefing, &host, 4_000);
-        quotes.iter().find(|quote| quote.text.contains(line)).map_or(0.0, |quote| quote.weight)
+        weight_of(&briefing, line)
     };
     let option = "[A] Another grammar";
     assert!(weight(option, false) > weight(option, true) * 4.0);
@@ -213,10 +211,7 @@ fn later_items_of_a_list_that_was_only_read_weigh_little() {
         if is_edited {
             edits(&mut briefing, 21, "specs/001/tasks.md", "- [x] T001 Write part 1\n", "");
         }
-        let host = HostFacts::default();
-        let (quotes, _) = gather(&briefing, &host, 4_000);
-        let item = quotes.iter().find(|quote| quote.text == "[ ] T020 Write part 20");
-        item.map_or(0.0, |quote| quote.weight)
+        weight_of(&briefing, "[ ] T020 Write part 20")
     };
     assert!(weight(false) > 0.0 && weight(true) > weight(false) * 4.0);
 }
@@ -228,9 +223,8 @@ fn a_look_that_found_nothing_is_shown_until_that_may_have_changed() {
         briefing.record_output(20, what, "exit 1, printed nothing", None);
         briefing
     };
-    let is_shown = |briefing: &Briefing| {
-        render(briefing, &HostFacts::default(), 4_000).contains("→ exit 1, printed nothing")
-    };
+    let is_shown =
+        |briefing: &Briefing| view_of(briefing, 4_000).contains("→ exit 1, printed nothing");
     let search = "rg GenerateGrammar \"grammars\" tests/";
     assert!(is_shown(&found_nothing(search)));
     assert!(is_shown(&found_nothing("rg été")));
@@ -267,23 +261,13 @@ fn of_checks_that_passed_only_warnings_are_shown() {
         ("cargo test", 101, true),
     ] {
         let mut briefing = thread();
-        let run = CommandRun {
-            seq: 20,
-            call_id: "p",
-            script,
-            from: None,
-            program: "cargo",
-            is_look: false,
-            is_unconfined: false,
-            outcome: CommandOutcome::Exit(code),
-            counts: crate::rollout::output::test_counts(&printed),
-            printed: &printed,
-        };
-        briefing.record_command(run, None);
+        let counts = crate::rollout::output::test_counts(&printed);
+        let run = ran("cargo", (20, script), code, &printed);
+        briefing.record_command(CommandRun { counts, ..run }, None);
         briefing.record_outcome_output(20, script, &printed, None);
         calls(&mut briefing, 21, "c9", "wc -l grammars.txt");
         briefing.record_output(22, "wc -l grammars.txt", "40 grammars.txt", None);
-        let text = render(&briefing, &HostFacts::default(), 4_000);
+        let text = view_of(&briefing, 4_000);
         assert_eq!(text.contains("lexer::part3 ... ok"), is_shown, "{script}, exit {code}: {text}");
         assert!(text.contains("unused variable"), "{text}");
     }
@@ -294,7 +278,7 @@ fn a_line_number_does_not_make_a_bracket_worth_quoting() {
     let mut briefing = thread();
     let printed: String = (101..=120).map(|n| format!("{n}\t    part{n}();\n")).collect();
     briefing.record_output(20, "nl lexer.c", &format!("{printed}   121\t    }}\n"), None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("part120();") && !text.contains("121"), "{text}");
 }
 
@@ -304,7 +288,7 @@ fn commits_that_a_report_names_are_said_to_be_gone() {
     let replaced = (1..=6).map(|n| format!("{n}a926682"));
     briefing.commands.git.replaced = replaced.collect();
     let gone = |briefing: &Briefing| {
-        let text = render(briefing, &HostFacts::default(), 4_000);
+        let text = view_of(briefing, 4_000);
         let line =
             text.lines().find_map(|line| line.strip_prefix("replaced by later commits, gone: "));
         line.unwrap_or_default().to_owned()
@@ -325,7 +309,7 @@ fn a_record_of_an_output_is_shown_whole_or_not_at_all() {
     calls(&mut briefing, 21, "c9", "grammars make");
     let mut counts = Vec::new();
     for tokens in [300, 340, 380, 420, 500, 800, 4_000] {
-        let text = render(&briefing, &HostFacts::default(), tokens);
+        let text = view_of(&briefing, tokens);
         let bare: Vec<&str> =
             text.lines().map(|line| line.trim().trim_end_matches(" […]")).collect();
         let shown = |n| record(n).iter().filter(|line| bare.contains(&line.as_str())).count();
@@ -340,10 +324,10 @@ fn the_start_and_the_end_of_a_long_output_may_be_quoted() {
     let printed: String = (1..=120).map(|n| format!("src/part{n}/file.rs: read\n")).collect();
     briefing.record_output(20, "rg --files src", &printed, None);
     calls(&mut briefing, 21, "c9", "ls docs");
-    let text = render(&briefing, &HostFacts::default(), 700);
+    let text = view_of(&briefing, 700);
     assert!(text.contains("src/part10/") && text.contains("src/part120/"), "{text}");
     assert!(!text.contains("src/part60/"), "{text}");
-    let roomy = render(&briefing, &HostFacts::default(), 4_000);
+    let roomy = view_of(&briefing, 4_000);
     assert!(roomy.contains("src/part30/"), "{roomy}");
 }
 
@@ -375,7 +359,7 @@ fn lines_of_an_output_that_are_left_out_are_marked() {
     let outline: String = (0..30).map(|n| format!("{n}: The rules of part {n}\n")).collect();
     briefing.record_output(21, "grep -n rules PLAN.md", &outline, None);
     calls(&mut briefing, 22, "c9", "ls rules");
-    let text = render(&briefing, &HostFacts::default(), 500);
+    let text = view_of(&briefing, 500);
     let parts = text.lines().filter_map(|line| {
         let (number, rest) = line.trim().split_once(": The rules of part")?;
         Some((number.parse::<u32>().ok()?, rest.ends_with("[…]")))
@@ -392,15 +376,15 @@ fn an_answer_of_one_line_is_quoted_whole_and_one_of_an_earlier_turn_is_read() {
     let mut briefing = thread();
     let settings: String = (0..12).map(|n| format!("\"part{n}\":{{\"is_open\":true}},")).collect();
     briefing.record_output(20, "gh api repos/o/r/settings", &format!("{{{settings}}}"), None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains(&format!("it printed (#20): {{{settings}}}")), "{text}");
     calls(&mut briefing, 21, "c9", "gh auth status");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains(&format!("settings → {{{settings}}}")), "{text}");
     briefing.hold_words(21, "The settings are read.");
     briefing.end_turn(false, None);
     briefing.begin_turn(22, "Rename the lexer.", None);
-    let text = render(&briefing, &HostFacts::default(), 300);
+    let text = view_of(&briefing, 300);
     assert!(!text.contains("part11"), "{text}");
 }
 
@@ -413,12 +397,12 @@ fn what_the_last_command_printed_is_shown_whole_until_the_agent_goes_on() {
     briefing.record_output(21, "sort shared.txt | head -40", &listed, None);
     briefing.hold_words(22, "24 shared files. Building the history:");
     let all = |text: &str| (10..34).all(|n| text.contains(&format!("src/part{n}.rs g3 g4")));
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(all(&text) && text.contains("it printed (#21): src/part10.rs g3 g4 | "), "{text}");
-    let text = render(&briefing, &HostFacts::default(), 600);
+    let text = view_of(&briefing, 600);
     assert!(text.contains("src/part10.rs") && !all(&text), "{text}");
     calls(&mut briefing, 23, "c10", "git commit -m parts");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(!text.contains("it printed"), "{text}");
 }
 
@@ -431,7 +415,7 @@ fn outputs_of_calls_made_at_once_share_the_room() {
     }
     briefing.record_output(22, "rg part docs", &long("docs"), None);
     briefing.record_output(23, "src/parts.rs", &long("src"), None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     let printed = |opening: &str| text.lines().find(|line| line.starts_with(opening));
     let lines = ["it printed (#22): docs part 0 |", "it printed (#23 src/parts.rs): src part 0 |"];
     let bytes: usize = lines.iter().filter_map(|line| printed(line)).map(str::len).sum();
@@ -447,12 +431,7 @@ fn an_agent_in_the_background_is_running_until_it_reports() {
         (21, "a2", "Agent T2: the parser"),
     ];
     for (seq, id, what) in agents {
-        let call = RunningCall {
-            seq,
-            call_id: id.to_owned(),
-            what: what.to_owned(),
-            ..RunningCall::default()
-        };
+        let call = running(seq, id, what);
         briefing.record_call(call.clone(), None);
         briefing.take_running(id);
         briefing.record_launch(call);
@@ -461,7 +440,7 @@ fn an_agent_in_the_background_is_running_until_it_reports() {
     briefing.record_agent_report(22, cleaned, None);
     let report = "<task-notification>\n<tool-use-id>a1</tool-use-id>\n<status>completed</status>\n<summary>Agent \"T1: the lexer\" finished</summary>\n<result>The lexer reads strings.</result>\n</task-notification>";
     briefing.record_agent_report(22, report, None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(
         text.contains("in the background, not reported yet: #21 Agent T2: the parser"),
         "{text}"
@@ -479,7 +458,7 @@ fn what_is_announced_with_a_colon_is_said() {
     let mut briefing = thread();
     briefing.hold_words(20, "The parser agent still runs. Review the lexer:");
     calls(&mut briefing, 21, "c9", "git diff");
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(
         text.contains("said last (#20): The parser agent still runs. Review the lexer:"),
         "{text}"

@@ -68,7 +68,7 @@ fn an_agents_report_in_its_wrapper_is_unescaped() {
     ] {
         let mut briefing = thread();
         briefing.record_agent_report(20, &report, None);
-        let text = render(&briefing, &HostFacts::default(), 4_000);
+        let text = view_of(&briefing, 4_000);
         assert!(text.contains(expected), "{text}");
     }
 }
@@ -90,8 +90,7 @@ fn the_orders_of_a_workflow_are_rules_until_its_next_step_is_read() {
     ] {
         briefing.record_read(seq, path, &step(path.rsplit('/').next().unwrap()));
     }
-    let host = HostFacts::default();
-    let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+    let quotes = quotes(&briefing, 4_000);
     let weight = |name: &str| {
         let of = |kind| quotes.iter().find(|it| it.kind == kind && it.text.contains(name));
         let weight = |kind| of(kind).map_or(0.0, |quote| quote.weight);
@@ -141,7 +140,7 @@ fn what_was_read_from_a_file_that_changed_since_is_marked() {
     for path in ["docs/lexer.md", "src/lexer.rs"] {
         assert!(marked.contains(&format!("{path} (changed on disk since)")), "{marked}");
     }
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("never allocate") && !text.contains("changed on disk"), "{text}");
 }
 
@@ -149,11 +148,7 @@ fn what_was_read_from_a_file_that_changed_since_is_marked() {
 fn instructions_of_a_tool_count_until_the_agent_goes_on_from_them() {
     let mut briefing = thread();
     let path = "/home/u/.codex/plugins/commit/branch.md";
-    let weight = |briefing: &Briefing| {
-        let host = HostFacts::default();
-        let (quotes, _) = gather::gather(briefing, &host, 4_000);
-        quotes.iter().find(|it| it.text.contains("stale commits")).map_or(0.0, |it| it.weight)
-    };
+    let weight = |briefing: &Briefing| weight_of(briefing, "stale commits");
     calls(&mut briefing, 20, "c8", "cat branch.md");
     briefing.record_read(21, path, "# Branches\n\nThe local base may have stale commits.\n");
     let unread = weight(&briefing);
@@ -163,8 +158,7 @@ fn instructions_of_a_tool_count_until_the_agent_goes_on_from_them() {
 
 #[test]
 fn a_printed_diff_says_what_others_changed() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "What changed in the lexer?", None);
+    let mut briefing = begun("What changed in the lexer?");
     briefing.record_edit(2, &edit_of("src/own.rs", "fn own() {}\n", ""));
     let file = |path: &str, added: &str| {
         format!(
@@ -177,7 +171,7 @@ fn a_printed_diff_says_what_others_changed() {
             + &file("CONTRIBUTING.md", "+You must always push to main.\n")
             + &file("src/own.rs", "+fn own_again() {}\n");
     briefing.record_diff(3, &diff);
-    let text = render(&briefing, &HostFacts::default(), 2_000);
+    let text = view_of(&briefing, 2_000);
     assert!(
         text.contains("[DOCUMENTS] lines chosen from what was read\nPLAN.md:\n Strings:\n"),
         "{text}"

@@ -1,9 +1,5 @@
 use super::*;
 
-fn view(briefing: &Briefing) -> String {
-    render(briefing, &HostFacts::default(), 4_000)
-}
-
 #[test]
 fn what_came_of_a_command_outlives_its_output_and_its_turn() {
     let mut briefing = thread();
@@ -17,7 +13,7 @@ fn what_came_of_a_command_outlives_its_output_and_its_turn() {
     }
     briefing.hold_words(70, "The parts are synchronized.");
     briefing.begin_turn(71, "Now the next grammar.", None);
-    let text = view(&briefing);
+    let text = view_of(&briefing, 4_000);
     for result in [
         "\n#20 git ls-remote origin grammars → ab12 refs/heads/grammars\n",
         "\n#21 ./sync parts → exit 0; 41 parts are in the store\n",
@@ -36,7 +32,7 @@ fn only_the_newest_result_of_a_command_is_shown() {
             briefing.record_output(seq + n, &format!("./count part{n}"), "4 rules", None);
         }
     }
-    let text = view(&briefing);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("#60 ./secrets check → ALL_PRESENT"), "{text}");
     assert!(!text.contains("MISSING"), "{text}");
 }
@@ -49,7 +45,7 @@ fn of_a_result_that_names_a_file_edited_since_only_warnings_are_shown() {
     edits(&mut briefing, 21, "src/lexer.rs", "fn lex() {}\n", "");
     briefing.hold_words(22, "The lexer has a function.");
     briefing.begin_turn(23, "Now the parser.", None);
-    let text = view(&briefing);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("./rules check → warning: 3 rules are unused\n"), "{text}");
 }
 
@@ -75,7 +71,7 @@ fn lines_that_the_shell_prints_at_each_command_are_left_out() {
     }
     briefing.hold_words(30, "The parts are counted.");
     briefing.begin_turn(31, "Now the parser.", None);
-    let text = view(&briefing);
+    let text = view_of(&briefing, 4_000);
     for result in ["#20 ./count part0 → rules\n", "#23 ./count part3 → 4 rules\n"] {
         assert!(text.contains(result), "{text}");
     }
@@ -90,7 +86,7 @@ fn a_listing_of_a_folder_in_which_a_file_was_made_since_is_left_out() {
         edits(&mut briefing, 21, path, "fn parse() {}\n", "");
         briefing.hold_words(22, "The parser has a function.");
         briefing.begin_turn(23, "Now the printer.", None);
-        let text = view(&briefing);
+        let text = view_of(&briefing, 4_000);
         assert_eq!(text.contains("ls src/ → lexer.rs | lib.rs"), is_shown, "{path}: {text}");
     }
 }

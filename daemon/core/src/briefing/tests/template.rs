@@ -13,10 +13,8 @@ fn template() -> String {
 
 #[test]
 fn later_steps_of_a_template_weigh_more() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, &template(), None);
-    let host = HostFacts::default();
-    let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+    let briefing = begun(&template());
+    let quotes = quotes(&briefing, 4_000);
     let steps = quotes.iter().filter(|quote| quote.text.contains(". Plant the"));
     // The first one also names the template.
     let weights: Vec<f64> = steps.map(|quote| quote.weight).skip(1).collect();
@@ -25,13 +23,11 @@ fn later_steps_of_a_template_weigh_more() {
 
 #[test]
 fn a_small_view_omits_completed_templates() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, &template().replace("the north garden", ""), None);
+    let mut briefing = begun(&template().replace("the north garden", ""));
     briefing.begin_turn(9, &template(), None);
     briefing.begin_turn(20, "Water the trees.", None);
-    let host = HostFacts::default();
     for (max_tokens, followed) in [(2_000, 0), (4_000, 2)] {
-        let (quotes, _) = gather::gather(&briefing, &host, max_tokens);
+        let quotes = quotes(&briefing, max_tokens);
         let requests = quotes.iter().filter(|quote| quote.kind == kinds::EvidenceKind::Request);
         let requests: Vec<&str> = requests.map(|quote| quote.text.as_ref()).collect();
         let named = requests.iter().filter(|text| text.contains("template: ")).count();
@@ -49,12 +45,10 @@ fn a_template_stays_current_while_the_person_only_answers_and_a_role_until_it_en
         (&outline, "Now water all of the trees in the other garden.", false),
         (&role, "Now water all of the trees in the other garden.", true),
     ] {
-        let mut briefing = Briefing::default();
-        briefing.begin_turn(1, template, None);
+        let mut briefing = begun(template);
         briefing.hold_words(2, "The north garden is planted.");
         briefing.begin_turn(3, typed, None);
-        let host = HostFacts::default();
-        let (quotes, _) = gather::gather(&briefing, &host, 4_000);
+        let quotes = quotes(&briefing, 4_000);
         let steps = quotes.iter().filter(|quote| quote.kind == kinds::EvidenceKind::Template);
         let heaviest = steps.map(|quote| quote.weight).fold(0.0, f64::max);
         assert_eq!(heaviest > 0.5, is_current, "{typed}: {heaviest}");
@@ -67,11 +61,10 @@ fn the_words_before_pasted_text_are_the_persons_own() {
     let message = format!(
         "Here are some reports.\nAnalyze each of them with an agent of its own.\n\n{pasted}"
     );
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, &message, None);
+    let mut briefing = begun(&message);
     briefing.hold_words(2, "All are analyzed.");
     briefing.begin_turn(3, "Go on with the first report.", None);
-    let text = render(&briefing, &HostFacts::default(), 400);
+    let text = view_of(&briefing, 400);
     assert!(text.contains("Analyze each of them with an agent of its own."), "{text}");
 }
 
@@ -80,9 +73,8 @@ fn a_step_that_is_above_its_parts_is_not_written_again_as_their_heading() {
     let template = "## User Input\n\n```text\n```\n\n## Outline\n\n4. Compare the garden's plans with those of the years before and report what differs in each of them \
                     (convert the list of last year into drawings):\n   - ALWAYS read `plans/north.md` before the others\n   - ERROR if one is missing\n\
                     5. STOP when the gate is painted.\n";
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, template, None);
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let briefing = begun(template);
+    let text = view_of(&briefing, 4_000);
     assert_eq!(text.matches("4. Compare the garden's plans").count(), 1, "{text}");
     assert!(text.contains("(prompt template: Compare the garden's plans"), "{text}");
 }
@@ -101,8 +93,7 @@ fn the_step_that_the_agent_speaks_of_and_the_next_weigh_more() {
         None,
     );
     let weights = |briefing: &Briefing| {
-        let host = HostFacts::default();
-        let (quotes, _) = gather::gather(briefing, &host, 4_000);
+        let quotes = quotes(briefing, 4_000);
         let steps = quotes.iter().filter(|quote| quote.text.contains(". Plant the"));
         steps.map(|quote| quote.weight).collect::<Vec<f64>>()
     };

@@ -27,12 +27,11 @@ const REVIEW: &str = r#"<step n="1" goal="Load the story">
 "#;
 
 fn reviewing(report: &str, answer: &str) -> String {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Review the story.", None);
+    let mut briefing = begun("Review the story.");
     briefing.record_read(2, "_flow/workflows/review/instructions.xml", REVIEW);
     briefing.hold_words(3, report);
     briefing.begin_turn(4, answer, None);
-    render(&briefing, &HostFacts::default(), 4_000)
+    view_of(&briefing, 4_000)
 }
 
 #[test]
@@ -59,8 +58,7 @@ fn of_the_branches_of_a_step_the_chosen_one_is_shown() {
 
 #[test]
 fn ticked_items_of_a_document_are_left_out() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Go on.", None);
+    let mut briefing = begun("Go on.");
     let story =
         "# Story\n- [x] Write the lexer of the grammar\n- [ ] Write the parser of the grammar\n";
     briefing.record_read(2, "docs/story.md", story);
@@ -70,54 +68,47 @@ fn ticked_items_of_a_document_are_left_out() {
         "docs/tasks.md",
         "- [ ] T1 Write the printer\n- [ ] T2 Write the tests\n",
     );
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("- [ ] Write the parser") && !text.contains("- [x]"), "{text}");
 }
 
 #[test]
 fn the_steps_of_a_workflow_weigh_little_once_another_one_is_read() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Review the story.", None);
+    let mut briefing = begun("Review the story.");
     briefing.record_read(2, "_flow/workflows/review/instructions.xml", REVIEW);
-    let weight = |briefing: &Briefing| {
-        let host = HostFacts::default();
-        let (quotes, _) = gather::gather(briefing, &host, 4_000);
-        quotes.iter().find(|it| it.text.contains("Set its status")).unwrap().weight
-    };
-    let before = weight(&briefing);
+    let before = weight_of(&briefing, "Set its status");
     let next = "# Step 5\n\nALWAYS read the whole plan before any change of it.\n";
     briefing.record_read(3, "_flow/workflows/plan/steps/step-05-plan.md", next);
-    assert!(weight(&briefing) < before / 2.0);
+    let after = weight_of(&briefing, "Set its status");
+    assert!(after > 0.0 && after < before / 2.0);
 }
 
 #[test]
 fn only_the_step_that_was_read_last_is_quoted() {
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "Validate it.", None);
+    let mut briefing = begun("Validate it.");
     for number in 1..=2 {
         let path = format!("_flow/workflows/plan/steps/step-0{number}-check.md");
         let step =
             format!("# Step {number}\n\n**Purpose:** part {number} of the plan is checked.\n");
         briefing.record_read(2, &path, &step);
     }
-    let text = render(&briefing, &HostFacts::default(), 4_000);
+    let text = view_of(&briefing, 4_000);
     assert!(text.contains("part 2 of the plan") && !text.contains("part 1 of the plan"), "{text}");
 }
 
 #[test]
 fn the_text_of_a_command_is_followed_step_by_step() {
     let text = "Base directory for this skill: /w/.agents/skills/quick\n\n# Quick\n\n### Step 1: Read\n- Read the grammar of the lexer\n\n### Step 2: Write\n- Write the table of the lexer\n\n### Step 3: Close\n- Add a row to `STATE.md`\n";
-    let mut briefing = Briefing::default();
-    briefing.begin_turn(1, "/quick add strings to the lexer", None);
+    let mut briefing = begun("/quick add strings to the lexer");
     briefing.record_instructions(2, text, None);
     briefing.hold_words(3, "Step 2 of phase 12: the table.");
     calls(&mut briefing, 4, "a", "cat src/lexer.rs");
-    let shown = render(&briefing, &HostFacts::default(), 4_000);
+    let shown = view_of(&briefing, 4_000);
     assert!(shown.contains("[TEMPLATE_STEPS]\nquick:\n Step 2: Write:\n"), "{shown}");
     assert!(shown.contains("Add a row to") && !shown.contains("Read the grammar"), "{shown}");
     let rules = "Answer in one line.\n\n**CRITICAL**: Never write a summary of the whole file.\n";
     briefing.record_instructions(5, rules, None);
-    let shown = render(&briefing, &HostFacts::default(), 4_000);
+    let shown = view_of(&briefing, 4_000);
     assert!(shown.contains("/quick:\n CRITICAL: Never write a summary"), "{shown}");
 }
 

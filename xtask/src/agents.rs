@@ -13,7 +13,6 @@ mod claude;
 mod codex;
 mod compare;
 mod crossing;
-mod doctor;
 mod gateway;
 mod hooks;
 mod memory;
@@ -23,6 +22,7 @@ mod plugin;
 mod policy;
 mod rescue;
 mod scenario;
+mod stage;
 mod terminal;
 mod tools;
 mod trust;
@@ -36,10 +36,12 @@ use anyhow::ensure;
 
 use crate::process::Deadline;
 use crate::suite::StepResult;
-use crate::{daemon::Daemon, npm, place, process};
+use crate::{npm, place, process};
+use claude::Claude;
 use codex::Codex;
 use compare::Row;
-use mock::Mock;
+use gateway::{Form, in_both_forms};
+use stage::{Stage, TestedAgent};
 use versions::{Agent, CLAUDE, CLAUDE_PINNED, CODEX, CODEX_PINNED, Route, Routes};
 
 /// All threads here are scripted; memory must include them.
@@ -98,22 +100,22 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<StepResu
     let run = AgentRun { options, longhauld: &longhauld, limit };
     // Most of the time an agent waits for a mock or a timer.
     let (codex, claude) = std::thread::scope(|scope| {
-        let codex = scope.spawn(|| run.all_codex());
-        let claude = run.all_claude();
+        let codex = scope.spawn(|| run.all(&CODEX, &options.codex, &AgentRun::codex));
+        let claude = run.all(&CLAUDE, &options.claude, &AgentRun::claude);
         (codex.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), claude)
     });
     let (codex, claude) = (codex?, claude?);
-    if codex.is_missing {
-        return Ok(StepResult::Skipped("Codex could not be installed from npm"));
-    }
     let mut differing = [codex.differing, claude.differing].concat();
     if let (Some(codex), Some(claude)) = (codex.binary, claude.binary) {
         let mut rows = Vec::new();
-        let both = || crossing::play(&longhauld, (codex.clone(), claude.clone()), limit);
+        let both = || crossing::play(&longhauld, (&codex, &claude), limit);
         drive(&mut rows, "continue", both);
         differing.extend(print_rows(&rows, "from one agent to another"));
     }
     ensure!(differing.is_empty(), "rows differ: {}", differing.join(", "));
+    if codex.is_missing {
+        return Ok(StepResult::Skipped("Codex could not be installed from npm"));
+    }
     if claude.is_missing {
         return Ok(StepResult::Skipped("Claude Code could not be installed; Codex agrees"));
     }
@@ -146,7 +148,7 @@ fn print_rows(rows: &[Row], version: &str) -> Vec<String> {
 
 /// Adds the rows of a route. Agents wait 150 ms for us, which a loaded machine can miss: a route that differs is
 /// driven a second time, and what differed first is printed.
-fn drive(rows: &mut Vec<Row>, route: &'static str, play: impl Fn() -> anyhow::Result<Vec<Row>>) {
+fn drive(rows: &mut Vec<Row>, route: &str, play: impl Fn() -> anyhow::Result<Vec<Row>>) {
     let mut made = tried(route, play());
     if made.iter().any(|row| !row.agrees) {
         println!("    {route}: differs, so it is driven once more");
@@ -157,7 +159,7 @@ fn drive(rows: &mut Vec<Row>, route: &'static str, play: impl Fn() -> anyhow::Re
 }
 
 /// The rows of a route. A failure is a row, so that the other routes still run.
-fn tried(route: &'static str, made: anyhow::Result<Vec<Row>>) -> Vec<Row> {
+fn tried(route: &str, made: anyhow::Result<Vec<Row>>) -> Vec<Row> {
     made.unwrap_or_else(|error| vec![Row::failed(route, format!("{error:#}"))])
 }
 
@@ -179,39 +181,26 @@ struct AgentComparison {
 }
 
 impl AgentRun<'_> {
-    /// Stops at a version that cannot be installed.
-    fn all_codex(&self) -> anyhow::Result<AgentComparison> {
+    /// Drives all versions that can be installed.
+    fn all(
+        &self,
+        agent: &'static Agent,
+        requested: &[String],
+        play: &impl Fn(&Self, &Path, &Routes) -> anyhow::Result<Vec<Row>>,
+    ) -> anyhow::Result<AgentComparison> {
         let mut all = AgentComparison::default();
-        for version in versions::resolve(&CODEX, &self.options.codex)? {
-            let routes = Routes::of(&CODEX, &version, &self.options.only)?;
-            let Some((binary, rows)) = self.codex(&version, &routes)? else {
-                return Ok(AgentComparison { is_missing: true, ..all });
+        for version in versions::resolve(agent, requested)? {
+            let routes = Routes::of(agent, &version, &self.options.only)?;
+            let Some(binary) = self.binary(agent, &version)? else {
+                all.is_missing = true;
+                continue;
             };
-            all.differing.extend(print_rows(&rows, &format!("codex {version}")));
+            let rows = play(self, &binary, &routes)?;
+            all.differing.extend(print_rows(&rows, &format!("{} {version}", agent.program)));
             all.skipped.extend(routes.skipped());
             all.binary = routes.has(Route::Archive).then_some(binary);
         }
         Ok(all)
-    }
-
-    fn all_claude(&self) -> anyhow::Result<AgentComparison> {
-        let mut all = AgentComparison::default();
-        for version in versions::resolve(&CLAUDE, &self.options.claude)? {
-            let routes = Routes::of(&CLAUDE, &version, &self.options.only)?;
-            match self.claude(&version, &routes)? {
-                Some((binary, rows)) => {
-                    all.differing.extend(print_rows(&rows, &format!("claude {version}")));
-                    all.binary = Some(binary);
-                }
-                None => all.is_missing = true,
-            }
-            all.skipped.extend(routes.skipped());
-        }
-        Ok(all)
-    }
-
-    fn deadline(&self) -> Deadline {
-        Deadline::after(self.limit)
     }
 
     fn binary(&self, agent: &Agent, version: &str) -> anyhow::Result<Option<PathBuf>> {
@@ -221,79 +210,57 @@ impl AgentRun<'_> {
         install(agent, version, &folder)
     }
 
-    /// Compares the histories of Codex and drives our routes in it; `None` if it cannot be installed.
-    fn codex(&self, version: &str, routes: &Routes) -> anyhow::Result<Option<(PathBuf, Vec<Row>)>> {
-        let Some(binary) = self.binary(&CODEX, version)? else { return Ok(None) };
-        let mut rows = Vec::new();
-        let (longhauld, limit) = (self.longhauld, self.limit);
-        drive(&mut rows, "histories", || self.histories(&binary, routes));
-        if routes.has(Route::Gateway) {
-            drive(&mut rows, "gateway", || gateway::play(longhauld, &binary, limit));
-            drive(&mut rows, "mid-turn", || mid_turn::with_codex(longhauld, &binary, limit));
-        }
-        if routes.has(Route::Archive) {
-            drive(&mut rows, "archive", || {
-                archive::with_codex(longhauld, &binary, self.deadline())
-            });
-        }
-        if routes.has(Route::AppServer) {
-            drive(&mut rows, "app server", || app_server::play(longhauld, &binary, limit));
-        }
-        if routes.has(Route::Rescue) {
-            drive(&mut rows, "rescue", || rescue::play(longhauld, &binary, self.deadline()));
-        }
-        Ok(Some((binary, rows)))
+    fn stage<A: TestedAgent>(&self, binary: &Path, config: &str) -> anyhow::Result<Stage<A>> {
+        Stage::set_up(self.longhauld, binary, Deadline::after(self.limit), config)
     }
 
-    fn histories(&self, binary: &Path, routes: &Routes) -> anyhow::Result<Vec<Row>> {
-        let mock = Mock::start()?;
-        let codex = Codex::new(binary.to_owned(), mock.address(), self.deadline())?;
-        let no_claude = Path::new("/nonexistent");
-        let daemon = Daemon::start_with(self.longhauld, &codex.home(), no_claude, CONFIG)?;
-        let mut rows = scenario::play(&codex, &mock, &daemon)?;
-        if routes.has(Route::Hooks) {
-            let longhaul = self.longhauld.with_file_name("longhaul");
-            rows.extend(tried("hooks", hooks::play(&longhaul, &codex, &mock, &daemon)));
+    /// Compares the histories of Codex and drives our routes in it.
+    fn codex(&self, binary: &Path, routes: &Routes) -> anyhow::Result<Vec<Row>> {
+        type InForm = fn(Stage<Codex>, Form) -> anyhow::Result<Vec<Row>>;
+        let stage = |config| self.stage::<Codex>(binary, config);
+        let both = |config, play: InForm| in_both_forms(|form| play(stage(config)?, form));
+        let mut rows = Vec::new();
+        drive(&mut rows, "histories", || histories(stage(CONFIG)?, routes));
+        if routes.has(Route::Gateway) {
+            drive(&mut rows, "gateway", || both(CONFIG, gateway::play));
+            drive(&mut rows, "mid-turn", || both(mid_turn::CONFIG, mid_turn::with_codex));
         }
-        daemon.stop()?;
+        if routes.has(Route::Archive) {
+            drive(&mut rows, "archive", || archive::with_codex(stage("")?));
+        }
+        if routes.has(Route::AppServer) {
+            drive(&mut rows, "app server", || both(app_server::CONFIG, app_server::play));
+        }
+        if routes.has(Route::Rescue) {
+            drive(&mut rows, "rescue", || rescue::play(stage("")?));
+        }
         Ok(rows)
     }
 
-    /// Drives our routes in Claude Code; `None` if it cannot be installed.
-    fn claude(
-        &self,
-        version: &str,
-        routes: &Routes,
-    ) -> anyhow::Result<Option<(PathBuf, Vec<Row>)>> {
-        let Some(binary) = self.binary(&CLAUDE, version)? else { return Ok(None) };
-        let (longhauld, mut rows) = (self.longhauld, Vec::new());
-        let longhaul = longhauld.with_file_name("longhaul");
-        let set_up = || claude::set_up(longhauld, binary.clone(), self.deadline(), CONFIG);
+    /// Drives our routes in Claude Code.
+    fn claude(&self, binary: &Path, routes: &Routes) -> anyhow::Result<Vec<Row>> {
+        let stage = |config| self.stage::<Claude>(binary, config);
+        let mut rows = Vec::new();
         if routes.has(Route::Plugin) {
-            drive(&mut rows, "plugin", || {
-                let (claude, mock, daemon) = set_up()?;
-                plugin::play(&longhaul, &claude, &mock, daemon)
-            });
-            drive(&mut rows, "policy", || policy::play(longhauld, binary.clone(), self.deadline()));
-            drive(&mut rows, "mid-turn", || {
-                mid_turn::with_claude(longhauld, binary.clone(), self.deadline())
-            });
-            drive(&mut rows, "marketplace", || {
-                plugin::from_marketplace(longhauld, binary.clone(), self.deadline())
-            });
+            drive(&mut rows, "plugin", || plugin::play(stage(CONFIG)?));
+            drive(&mut rows, "policy", || policy::play(stage(policy::CONFIG)?));
+            drive(&mut rows, "mid-turn", || mid_turn::with_claude(stage(mid_turn::CONFIG)?));
+            drive(&mut rows, "marketplace", || plugin::from_marketplace(stage("")?));
         } else if routes.has(Route::Hooks) {
-            drive(&mut rows, "hooks", || {
-                let (claude, mock, daemon) = set_up()?;
-                let rows = claude::play(&longhaul, &claude, &mock, &daemon)?;
-                daemon.stop()?;
-                Ok(rows)
-            });
+            drive(&mut rows, "hooks", || claude::play(stage(CONFIG)?));
         }
         if routes.has(Route::Archive) {
-            drive(&mut rows, "archive", || {
-                archive::with_claude(longhauld, binary.clone(), self.deadline())
-            });
+            drive(&mut rows, "archive", || archive::with_claude(stage("")?));
         }
-        Ok(Some((binary, rows)))
+        Ok(rows)
     }
+}
+
+fn histories(stage: Stage<Codex>, routes: &Routes) -> anyhow::Result<Vec<Row>> {
+    let mut rows = scenario::play(&stage)?;
+    if routes.has(Route::Hooks) {
+        rows.extend(tried("hooks", hooks::play(&stage)));
+    }
+    stage.daemon.stop()?;
+    Ok(rows)
 }

@@ -43,6 +43,24 @@ impl Wire {
         Ok(answer["result"].take())
     }
 
+    /// All rows of a list, page by page; `member` of a result has them.
+    pub(crate) fn rows(
+        &mut self,
+        method: &str,
+        mut params: Value,
+        member: &str,
+    ) -> anyhow::Result<Vec<Value>> {
+        let mut rows = Vec::new();
+        loop {
+            let mut page = self.call(method, &params)?;
+            rows.append(page[member].as_array_mut().with_context(|| format!("no {member}"))?);
+            params["cursor"] = page["next_cursor"].take();
+            if params["cursor"].is_null() {
+                return Ok(rows);
+            }
+        }
+    }
+
     /// A request line, newline included.
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Vec<u8> {
         self.last_id += 1;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use clap::Args;
 use directories::BaseDirs;
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
@@ -163,6 +164,30 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
     }
 }
 
+/// Which threads a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct ThreadFilter {
+    /// Only threads in this folder, or in the nearest above it that has some, within the project
+    #[arg(long, conflicts_with = "cwd")]
+    here: bool,
+    /// Only threads in DIR
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// Only threads of this program: codex, claude, gemini, opencode, longhaul
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Option<String>,
+}
+
+impl ThreadFilter {
+    /// The folder of the threads, if one was asked for.
+    pub(crate) async fn folder(&self, client: &Client) -> Result<Option<String>, Failure> {
+        match self.here {
+            true => Ok(Some(here(client).await?)),
+            false => self.cwd.as_deref().map(folder).transpose(),
+        }
+    }
+}
+
 /// The newest thread of the current folder, else of the nearest folder above it that has one, within the project.
 async fn newest_here(client: &Client) -> Result<Option<ThreadSummary>, Failure> {
     for folder in folders_here()? {
@@ -180,7 +205,7 @@ async fn newest_in(client: &Client, cwd: Option<String>) -> Result<Option<Thread
 }
 
 /// The folder whose threads `--here` means: the current one, or the nearest above it with threads, within the project.
-pub(crate) async fn here(client: &Client) -> Result<String, Failure> {
+async fn here(client: &Client) -> Result<String, Failure> {
     let folders = folders_here()?;
     for folder in &folders {
         let cwd = Some(folder.clone());

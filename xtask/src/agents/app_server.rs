@@ -14,21 +14,21 @@ use anyhow::{Context as _, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use super::codex::Codex;
+use super::codex::{Codex, TRUSTED};
 use super::compare::{Row, compare};
-use super::gateway::{self, BRIEFING, Stage};
-use super::hooks::TRUSTED;
+use super::gateway::{BRIEFING, Form};
 use super::mock::{PART, is_compaction};
 use super::policy::{decided, is_over};
 use super::scenario;
+use super::stage::Stage;
 use super::terminal::Terminal;
 use super::trust;
-use crate::daemon::{self, Daemon};
+use crate::daemon;
 use crate::process::{Deadline, POLL};
 use crate::wire::Wire;
 
 /// A tier that holds at once, and the agent's own packet.
-const CONFIG: &str = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\n[policy.asap]\npercent_remaining_lt = 100\n";
+pub(super) const CONFIG: &str = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\n[policy.asap]\npercent_remaining_lt = 100\n";
 /// How what we ask of the agent begins, and what we give back to it.
 const PACKET: &str = r#"<longhaul_context about=\"packet\">"#;
 const HANDOFF: &str = r#"<longhaul_context about=\"handoff\">"#;
@@ -37,29 +37,16 @@ const DISABLED: &str = "is disabled while a task is in progress";
 /// The time of each step of the session.
 const STEP_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// The whole of it behind the gateway's plain form, and the compaction with its handoff behind the opaque one.
-pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
-    let mut rows = in_form(longhauld, binary, limit, gateway::PLAIN)?;
-    rows.extend(in_form(longhauld, binary, limit, gateway::OPAQUE).context("the opaque form")?);
-    Ok(rows)
-}
-
-fn in_form(
-    longhauld: &Path,
-    binary: &Path,
-    limit: Duration,
-    form: gateway::Form,
-) -> anyhow::Result<Vec<Row>> {
-    let stage = Stage::new(longhauld, binary, limit, form)?;
-    settle(&stage.codex)?;
-    let daemon = stage.daemon(longhauld, CONFIG)?;
-    stage.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
-    let _gateway = stage.gateway()?;
-    trust::approve(&stage.codex)?;
-    let server = Server::start(&stage.codex)?;
-    let play = Play { wire: daemon.connect()?, daemon: &daemon, stage: &stage };
+/// All of it behind the gateway's plain form; the compaction with its handoff behind the opaque one.
+pub(super) fn play(stage: Stage<Codex>, form: Form) -> anyhow::Result<Vec<Row>> {
+    stage.select(form)?;
+    settle(&stage.agent)?;
+    let _gateway = stage.install_gateway()?;
+    trust::approve(&stage.agent)?;
+    let server = Server::start(&stage.agent)?;
+    let play = Play { wire: stage.daemon.connect()?, stage: &stage, form };
     let rows = play.rows(server)?;
-    daemon.stop()?;
+    stage.daemon.stop()?;
     Ok(rows)
 }
 
@@ -75,13 +62,13 @@ fn settle(codex: &Codex) -> anyhow::Result<()> {
 
 struct Play<'a> {
     wire: Wire,
-    daemon: &'a Daemon,
-    stage: &'a Stage,
+    stage: &'a Stage<Codex>,
+    form: Form,
 }
 
 impl Play<'_> {
     fn rows(mut self, server: Server) -> anyhow::Result<Vec<Row>> {
-        let codex = &self.stage.codex;
+        let codex = &self.stage.agent;
         let mut script = codex.on_terminal(&format!("{PART}, then rename the parser"));
         let mut session = Terminal::open(&mut script, &codex.home())?;
         let decision = self.wait(&session, "a compaction of the policy", |wire| {
@@ -93,7 +80,7 @@ impl Play<'_> {
         })?;
         let mut rows = self.compacted(&decision)?;
         rows.push(self.goes_on(&mut session)?);
-        if self.stage.form.name == gateway::PLAIN.name {
+        if self.form == Form::Plain {
             rows.extend(self.sequences(&mut session)?);
             // Behind the opaque form a request never has the bytes of the transcript.
             rows.push(self.undone_in_session(&mut session)?);
@@ -122,7 +109,7 @@ impl Play<'_> {
         let records = listed["compactions"].as_array().map_or(0, Vec::len);
         let told = format!("{packets} packets and {asked} summaries asked of the model");
         Ok(vec![
-            Row::new(self.stage.form.steps[7], asked == 0 && packets > 0, told),
+            Row::new("the policy, in a terminal", asked == 0 && packets > 0, told),
             Row::new("one decision, tied to it", decisions == 1 && is_tied, id.to_string()),
             Row::new("one record of it", records == 1, format!("{records} in the list")),
         ])
@@ -132,7 +119,7 @@ impl Play<'_> {
     fn goes_on(&self, session: &mut Terminal) -> anyhow::Result<Row> {
         let sent = self.turn(session, "and the lexer")?.to_string();
         let is_whole = sent.contains(BRIEFING) && sent.contains(HANDOFF);
-        Ok(Row::new(self.stage.form.steps[8], is_whole, format!("{} bytes", sent.len())))
+        Ok(Row::new("view and handoff", is_whole, format!("{} bytes", sent.len())))
     }
 
     /// The person compacts, regrets it, and writes again: the request has the history of before.
@@ -151,7 +138,7 @@ impl Play<'_> {
     /// A turn and a compaction by hand: the history before it, and its id.
     fn regretted(&mut self, session: &mut Terminal) -> anyhow::Result<(Vec<Value>, String)> {
         self.turn(session, "and the docs")?;
-        let path = self.stage.codex.newest()?;
+        let path = self.stage.agent.newest()?;
         let history = scenario::history(&mut self.wire, &path)?;
         let made = self.compacted_by_hand(session, &path)?;
         Ok((history, made.as_str().context("no id")?.to_owned()))
@@ -166,7 +153,7 @@ impl Play<'_> {
         }
         let thread = told["thread_id"].as_str().context("no thread")?;
         let arguments = [TRUSTED, "resume", thread, "what then"];
-        scenario::run_row(&self.stage.codex, &self.stage.mock, (step, &arguments), history)
+        scenario::run_row(self.stage, (step, &arguments), history)
     }
 
     /// Types `/compact`, and again where Codex refuses it: the transcript may have a turn's end before the screen has.
@@ -200,14 +187,15 @@ impl Play<'_> {
     }
 
     fn undo(&self, compaction_id: &str) -> anyhow::Result<Value> {
-        let mut undo = self.stage.command(self.daemon, &["undo", compaction_id, "--json"]);
+        let codex = &self.stage.agent;
+        let mut undo = self.stage.longhaul(&["undo", compaction_id, "--json"]);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let programs = self.stage.codex.programs().map(Path::to_owned).into_iter();
+        let programs = codex.programs().map(Path::to_owned).into_iter();
         let path = std::env::join_paths(programs.chain(std::env::split_paths(&path)))?;
         let output = undo
             .env("PATH", path)
             .env("MOCK_KEY", "none")
-            .env("TMPDIR", self.stage.codex.temporary())
+            .env("TMPDIR", codex.temporary())
             .stderr(Stdio::inherit())
             .output()?;
         serde_json::from_slice(&output.stdout).context("undo gave no JSON")
@@ -219,7 +207,7 @@ impl Play<'_> {
         session.enter(words)?;
         let until = Deadline::after(STEP_TIMEOUT);
         let mut sent = None;
-        while sent.is_none() || !is_turn_over(&self.stage.codex.newest()?)? {
+        while sent.is_none() || !is_turn_over(&self.stage.agent.newest()?)? {
             let is_its_own = |request: &Value| last(request).contains(words);
             sent = sent.or_else(|| self.stage.mock.take().into_iter().find(is_its_own));
             ensure!(!until.is_over(), "no turn of \"{words}\": {}", session.shown());

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::compare::Row;
 use super::hooks::{ATTEMPTS, RULE, RULE_EXCERPT, note_rule};
-use super::mock::{Mock, ask};
-use super::tools;
+use super::memory;
+use super::stage::{Stage, TestedAgent};
 use crate::daemon::Daemon;
 use crate::process::{Deadline, finish};
 use crate::wire::Wire;
@@ -29,50 +29,26 @@ pub(super) struct Claude {
     ours: Option<(PathBuf, PathBuf)>,
 }
 
-/// Starts a mock model and a daemon for a version, and installs nothing into it.
-pub(super) fn set_up(
-    longhauld: &Path,
-    binary: PathBuf,
-    deadline: Deadline,
-    config: &str,
-) -> anyhow::Result<(Claude, Mock, Daemon)> {
-    let mock = Mock::start()?;
-    let claude = Claude::new(binary, mock.address(), deadline)?;
-    let no_codex = claude.home().join("no-codex");
-    let daemon = Daemon::start_with(longhauld, &no_codex, &claude.home(), config)?;
-    Ok((claude, mock, daemon))
-}
+impl TestedAgent for Claude {
+    const NAME: &'static str = "claude";
+    const WITH_HOOKS: &'static [&'static str] = &[];
+    const RESOURCE_TOOL: &'static str = "ReadMcpResourceTool";
 
-impl Claude {
-    pub(super) fn new(binary: PathBuf, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
+    fn new(binary: &Path, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-agents-").tempdir()?;
-        let model = model.to_owned();
+        let (binary, model) = (binary.to_owned(), model.to_owned());
         let claude = Self { binary, folder, model, deadline, ours: None };
         fs::create_dir_all(claude.home())?;
         fs::create_dir_all(claude.project())?;
         Ok(claude)
     }
 
-    pub(super) fn home(&self) -> PathBuf {
-        self.folder.path().join("home/.claude")
+    fn homes(&self) -> [PathBuf; 2] {
+        [self.home().join("no-codex"), self.home()]
     }
 
-    pub(super) fn project(&self) -> PathBuf {
-        self.folder.path().join("project")
-    }
-
-    /// Adds our programs to its `PATH`, which a plugin from a marketplace needs.
-    pub(super) fn with_our_programs(
-        self,
-        longhaul: &Path,
-        daemon: &Daemon,
-    ) -> anyhow::Result<Self> {
-        let folder = longhaul.parent().context("a program without a folder")?.canonicalize()?;
-        Ok(Self { ours: Some((folder, daemon.socket())), ..self })
-    }
-
-    /// Sets its home and settings, and adds it to the `PATH`.
-    pub(super) fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    /// Also adds it to the `PATH`.
+    fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if let Some((_, socket)) = &self.ours {
             command.env("LONGHAUL_SOCKET", socket);
         }
@@ -86,44 +62,54 @@ impl Claude {
             .env("PATH", path.unwrap_or_default())
     }
 
-    /// Installs our hooks, our server and, if this version supports it, our plugin; returns the output.
-    pub(super) fn install(&self, longhaul: &Path, daemon: &Daemon) -> anyhow::Result<String> {
-        self.install_with(longhaul, daemon, &[])
-    }
-
-    pub(super) fn install_with(
-        &self,
-        longhaul: &Path,
-        daemon: &Daemon,
-        options: &[&str],
-    ) -> anyhow::Result<String> {
-        let mut install = Command::new(longhaul);
-        install.arg("--socket").arg(daemon.socket()).args(["install", "claude", "--yes"]);
-        install.args(options);
-        let output = self.environment(&mut install).output()?;
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        ensure!(output.status.success(), "longhaul install claude failed: {printed}");
-        Ok(printed)
-    }
-
     /// `claude --print ARGUMENTS`.
-    pub(super) fn print(&self, arguments: &[&str]) -> anyhow::Result<()> {
+    fn run(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = Command::new(&self.binary);
         self.in_project(&mut command)
             .args(["--print", "--dangerously-skip-permissions"])
             .args(arguments)
             // The smallest window it accepts; it compacts as soon as the mock reports it as full.
             .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
-        self.run(&mut command, arguments)
+        self.finish(&mut command, arguments)
+    }
+
+    fn resuming(_: &str) -> Vec<&str> {
+        vec!["--continue"]
+    }
+
+    fn hook_text(requests: &[Value], about: &str) -> Option<String> {
+        let mark = format!(r#"<longhaul_context about=\"{about}\">"#);
+        Some(messages(requests)).filter(|sent| sent.contains(&mark))
+    }
+
+    fn tool_answer(requests: &[Value]) -> Option<String> {
+        let messages: Value = serde_json::from_str(&messages(requests)).ok()?;
+        let messages = messages.as_array()?.iter();
+        let parts = messages.filter_map(|message| message["content"].as_array()).flatten();
+        let mut results = parts.filter(|part| part["type"] == "tool_result");
+        results.next_back().map(Value::to_string)
+    }
+}
+
+impl Claude {
+    pub(super) fn home(&self) -> PathBuf {
+        self.folder.path().join("home/.claude")
+    }
+
+    pub(super) fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    /// Adds our programs to its `PATH`, which a plugin from a marketplace needs.
+    pub(super) fn add_programs(&mut self, longhaul: &Path, daemon: &Daemon) -> anyhow::Result<()> {
+        let folder = longhaul.parent().context("a program without a folder")?.canonicalize()?;
+        self.ours = Some((folder, daemon.socket()));
+        Ok(())
     }
 
     /// Runs `claude --print ARGUMENTS` in the window of a small model, with features that its servers would switch
     /// on; returns its debug log. It reaches nothing but the mock.
-    pub(super) fn print_with(
-        &self,
-        features: &Value,
-        arguments: &[&str],
-    ) -> anyhow::Result<String> {
+    pub(super) fn run_with(&self, features: &Value, arguments: &[&str]) -> anyhow::Result<String> {
         let path = self.home().join(".claude.json");
         let mut state: Value = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text)?,
@@ -141,7 +127,7 @@ impl Claude {
             // It reads no features then, known or not.
             .env_remove("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")
             .envs([("HTTP_PROXY", nobody), ("HTTPS_PROXY", nobody), ("NO_PROXY", "127.0.0.1")]);
-        self.run(&mut command, arguments)?;
+        self.finish(&mut command, arguments)?;
         Ok(fs::read_to_string(debug)?)
     }
 
@@ -149,11 +135,11 @@ impl Claude {
     pub(super) fn plugin(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = Command::new(&self.binary);
         self.in_project(&mut command).arg("plugin").args(arguments);
-        self.run(&mut command, &[&["plugin"], arguments].concat())
+        self.finish(&mut command, &[&["plugin"], arguments].concat())
     }
 
     /// Runs a command to its end; a failure names `arguments`.
-    fn run(&self, command: &mut Command, arguments: &[&str]) -> anyhow::Result<()> {
+    fn finish(&self, command: &mut Command, arguments: &[&str]) -> anyhow::Result<()> {
         let (is_done, printed) = finish(command, &self.folder.path().join("log"), self.deadline)?;
         ensure!(is_done, "claude {} failed: {printed}", arguments.join(" "));
         Ok(())
@@ -200,25 +186,18 @@ impl Claude {
 }
 
 /// Runs a task, `/compact`, a task after it, and calls of our tools.
-pub(super) fn play(
-    longhaul: &Path,
-    claude: &Claude,
-    mock: &Mock,
-    daemon: &Daemon,
-) -> anyhow::Result<Vec<Row>> {
-    let installed = claude.install(longhaul, daemon)?;
-    claude.print(&[&format!("rename the parser. {RULE}")])?;
+pub(super) fn play(stage: Stage<Claude>) -> anyhow::Result<Vec<Row>> {
+    let Stage { agent: claude, daemon, .. } = &stage;
+    let installed = stage.install(&[])?;
+    claude.run(&[&format!("rename the parser. {RULE}")])?;
     note_rule(daemon, &claude.project())?;
     let (mut is_sent, mut receipts) = (false, 0);
     for _ in 0..ATTEMPTS {
-        claude.print(&["--continue", "/compact"])?;
-        mock.take();
-        claude.print(&["--continue", "and the lexer"])?;
-        let sent = sent(mock);
-        is_sent = sent.contains(r#"<longhaul_context about=\"compaction\">"#)
-            && sent.contains("[SESSION_CHECKPOINT v1]")
-            && sent.contains("remembers from earlier threads")
-            && sent.contains(RULE_EXCERPT);
+        claude.run(&["--continue", "/compact"])?;
+        let requests = stage.requests(&["--continue", "and the lexer"])?;
+        let wanted = ["[SESSION_CHECKPOINT v1]", "remembers from earlier threads", RULE_EXCERPT];
+        is_sent = Claude::hook_text(&requests, "compaction")
+            .is_some_and(|sent| wanted.iter().all(|text| sent.contains(text)));
         receipts = daemon.compactions()?;
         // A hook may have been late on a busy machine.
         if is_sent && receipts > 0 {
@@ -230,42 +209,22 @@ pub(super) fn play(
     let is_named = installed.contains("by Claude Code itself, with our hooks");
     rows.push(Row::new("install names the hooks", is_named, "in its output".into()));
     rows.push(Row::new("state kept before it", receipts > 0, format!("{receipts} receipts")));
-    rows.push(hook_row(
-        claude,
-        mock,
-        ("memory at a start", "memory", RULE_EXCERPT),
-        &["a new task"],
-    )?);
-    let resumed = ("checkpoint at a resume", "resume", "[SESSION_CHECKPOINT v1]");
-    rows.push(hook_row(claude, mock, resumed, &["--continue", "go on"])?);
     daemon.wait_idle(1)?;
     daemon.wait_indexed()?;
     let mut wire = daemon.connect()?;
     let oldest = oldest_thread(&mut wire)?;
-    let mut calls = tools::calls(&mut wire, &oldest)?;
-    let summary = json!({ "server": "longhaul", "uri": "longhaul://memory/summary" });
-    calls.push(("ReadMcpResourceTool", summary, RULE_EXCERPT));
-    for (tool, arguments, wanted) in calls {
-        rows.push(tools::row(tool, &tool_answer(claude, mock, tool, &arguments)?, wanted));
-    }
-    rows.push(tools::note_row(&mut wire)?);
-    rows.push(continuation_row(claude, mock, &mut wire, &oldest)?);
+    rows.extend(memory::play(&stage, &mut wire, &oldest)?);
+    rows.push(continuation_row(&stage, &mut wire, &oldest)?);
+    stage.daemon.stop()?;
     Ok(rows)
 }
 
 /// Continues a thread in a new transcript of ours: the first request has the view and the person's last request.
-fn continuation_row(
-    claude: &Claude,
-    mock: &Mock,
-    wire: &mut Wire,
-    thread: &str,
-) -> anyhow::Result<Row> {
+fn continuation_row(stage: &Stage<Claude>, wire: &mut Wire, thread: &str) -> anyhow::Result<Row> {
     let params = json!({ "thread_id": thread, "to": "claude", "strategy": "checkpoint" });
     let continued = wire.call("thread/continue", &params)?;
     let id = continued["thread_id"].as_str().context("a continuation without an id")?;
-    mock.take();
-    claude.print(&["--resume", id, "go on then"])?;
-    let sent = sent(mock);
+    let sent = messages(&stage.requests(&["--resume", id, "go on then"])?);
     let messages: Value = serde_json::from_str(&sent).unwrap_or_default();
     let count = messages.as_array().map_or(0, Vec::len);
     let is_resumed = sent.contains("[SESSION_CHECKPOINT v1]")
@@ -283,47 +242,8 @@ fn oldest_thread(wire: &mut Wire) -> anyhow::Result<String> {
     Ok(id.context("no session of Claude Code was read")?.to_owned())
 }
 
-/// Checks that a session, new or continued, receives a hook's text.
-fn hook_row(
-    claude: &Claude,
-    mock: &Mock,
-    (step, about, wanted): (&'static str, &str, &str),
-    arguments: &[&str],
-) -> anyhow::Result<Row> {
-    let mark = format!(r#"<longhaul_context about=\"{about}\">"#);
-    let mut is_sent = false;
-    for _ in 0..ATTEMPTS {
-        mock.take();
-        claude.print(arguments)?;
-        let sent = sent(mock);
-        is_sent = sent.contains(&mark) && sent.contains(wanted);
-        if is_sent {
-            break;
-        }
-    }
-    Ok(Row::new(step, is_sent, "in the first request".to_owned()))
-}
-
-/// Makes the model call one of our tools and returns the answer that Claude Code sends back.
-fn tool_answer(
-    claude: &Claude,
-    mock: &Mock,
-    tool: &'static str,
-    arguments: &Value,
-) -> anyhow::Result<String> {
-    mock.take();
-    claude.print(&["--continue", &ask(tool, arguments)])?;
-    let sent = sent(mock);
-    let messages: Value = serde_json::from_str(&sent).unwrap_or_default();
-    let messages = messages.as_array().map_or(&[][..], Vec::as_slice);
-    let parts = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
-    let mut results = parts.filter(|part| part["type"] == "tool_result");
-    Ok(results.next_back().map(Value::to_string).unwrap_or_default())
-}
-
 /// The messages of the last request that had tools.
-pub(super) fn sent(mock: &Mock) -> String {
-    let requests = mock.take();
+pub(super) fn messages(requests: &[Value]) -> String {
     let has_tools = |request: &&Value| request["tools"].as_array().is_some_and(|it| !it.is_empty());
     requests.iter().rev().find(has_tools).map(|it| it["messages"].to_string()).unwrap_or_default()
 }

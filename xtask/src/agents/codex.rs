@@ -5,10 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use serde_json::Value;
 
+use super::hooks::injected;
+use super::stage::TestedAgent;
 use super::versions::Agent;
 use crate::process::{Deadline, finish};
 use crate::{npm, sample};
+
+/// Runs hooks that nobody approved.
+pub(super) const TRUSTED: &str = "--dangerously-bypass-hook-trust";
 
 /// Installs a version of a package below `folder` unless it is there, and returns the path of its `program`. `None` if
 /// the registry is unreachable.
@@ -36,17 +42,55 @@ pub(super) struct Codex {
     deadline: Deadline,
 }
 
-impl Codex {
-    pub(super) fn new(binary: PathBuf, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
+impl TestedAgent for Codex {
+    const NAME: &'static str = "codex";
+    const WITH_HOOKS: &'static [&'static str] = &[TRUSTED];
+    const RESOURCE_TOOL: &'static str = "read_mcp_resource";
+
+    fn new(binary: &Path, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-agents-").tempdir()?;
         let temporary = tempfile::Builder::new().prefix("longhaul-agents-tmp-").tempdir()?;
-        let codex = Self { binary, folder, temporary, deadline };
+        let codex = Self { binary: binary.to_owned(), folder, temporary, deadline };
         fs::create_dir_all(codex.home())?;
         fs::create_dir_all(codex.project())?;
         fs::write(codex.home().join("config.toml"), config(model))?;
         Ok(codex)
     }
 
+    fn homes(&self) -> [PathBuf; 2] {
+        [self.home(), "/nonexistent".into()]
+    }
+
+    fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .env("CODEX_HOME", self.home())
+            .env("LONGHAUL_STATE_DIR", self.state())
+            .env("HOME", self.folder.path().join("home"))
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("CLAUDE_CONFIG_DIR")
+    }
+
+    /// `codex exec ARGUMENTS`.
+    fn run(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        self.finish(self.command("exec"), arguments)
+    }
+
+    fn resuming(thread: &str) -> Vec<&str> {
+        vec!["resume", thread]
+    }
+
+    fn hook_text(requests: &[Value], about: &str) -> Option<String> {
+        injected(requests.first()?, about).map(str::to_owned)
+    }
+
+    fn tool_answer(requests: &[Value]) -> Option<String> {
+        let items = requests.last()?["input"].as_array()?.iter().rev();
+        let mut answers = items.filter(|item| item["type"] == "function_call_output");
+        answers.next().map(Value::to_string)
+    }
+}
+
+impl Codex {
     pub(super) fn home(&self) -> PathBuf {
         self.folder.path().join("home/.codex")
     }
@@ -84,19 +128,14 @@ impl Codex {
         command
     }
 
-    /// `codex exec ARGUMENTS`.
-    pub(super) fn exec(&self, arguments: &[&str]) -> anyhow::Result<()> {
-        self.run(self.command("exec"), arguments)
-    }
-
-    /// Like `exec`, but hooks do not start a daemon.
-    pub(super) fn exec_without_autostart(&self, arguments: &[&str]) -> anyhow::Result<()> {
+    /// Like `run`, but hooks do not start a daemon.
+    pub(super) fn run_without_autostart(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = self.command("exec");
         command.env("LONGHAUL_AUTOSTART", "0");
-        self.run(command, arguments)
+        self.finish(command, arguments)
     }
 
-    fn run(&self, mut command: Command, arguments: &[&str]) -> anyhow::Result<()> {
+    fn finish(&self, mut command: Command, arguments: &[&str]) -> anyhow::Result<()> {
         command.arg("--skip-git-repo-check").args(arguments);
         let (is_done, printed) =
             finish(&mut command, &self.folder.path().join("log"), self.deadline)?;

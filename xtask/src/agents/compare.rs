@@ -9,25 +9,25 @@ const UNSENT: [&str; 4] =
     ["id", "status", "metadata", "internal_chat_message_metadata_passthrough"];
 
 pub(super) struct Row {
-    pub(super) step: &'static str,
+    pub(super) step: String,
     pub(super) agrees: bool,
     detail: String,
 }
 
 impl Row {
-    pub(super) fn new(step: &'static str, agrees: bool, detail: String) -> Self {
-        Self { step, agrees, detail }
+    pub(super) fn new(step: &str, agrees: bool, detail: String) -> Self {
+        Self { step: step.to_owned(), agrees, detail }
     }
 
-    pub(super) fn failed(step: &'static str, detail: String) -> Self {
-        Self { step, agrees: false, detail }
+    pub(super) fn failed(step: &str, detail: String) -> Self {
+        Self::new(step, false, detail)
     }
 }
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.agrees { "agrees" } else { "DIFFERS" };
-        write!(f, "{:26} {verdict}: {}", self.step, self.detail)
+        write!(f, "{:34} {verdict}: {}", self.step, self.detail)
     }
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Row {
 /// without recording it: in new versions the instructions; in 0.80.0, after a compaction that recorded no
 /// replacement history, the current AGENTS.md and environment. Version 0.50.0 joins the requests and the summary
 /// of a compaction into one message with text around them ([`bridged`]), which is not part of our history.
-pub(super) fn compare(step: &'static str, history: &[Value], input: &[Value]) -> Row {
+pub(super) fn compare(step: &str, history: &[Value], input: &[Value]) -> Row {
     let theirs: Vec<Value> = input.iter().filter(|item| !is_tools(item)).map(sent).collect();
     let ours = bridged(history.iter().map(sent).collect(), &theirs);
     let equal = |lead: usize| {
@@ -57,7 +57,7 @@ pub(super) fn compare(step: &'static str, history: &[Value], input: &[Value]) ->
         let (ours, theirs) = (side(&ours, same), side(&theirs, lead + same));
         detail.push_str(&format!("\n        ours {ours}\n        sent {theirs}"));
     }
-    Row { step, agrees, detail }
+    Row::new(step, agrees, detail)
 }
 
 /// Replaces the consecutive messages of our history that one message of theirs joins, by that message.

@@ -1,15 +1,16 @@
 //! Continues a thread of one real agent in the other: the first request there contains the view.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::claude::{self, Claude};
+use super::claude::{Claude, messages};
 use super::codex::{Codex, newest_in};
 use super::compare::Row;
 use super::mock::Mock;
+use super::stage::TestedAgent as _;
 use crate::daemon::Daemon;
 use crate::process::Deadline;
 use crate::wire::Wire;
@@ -18,7 +19,7 @@ const VIEW: &str = "[SESSION_CHECKPOINT v1]";
 
 pub(super) fn play(
     longhauld: &Path,
-    (codex, claude): (PathBuf, PathBuf),
+    (codex, claude): (&Path, &Path),
     limit: Duration,
 ) -> anyhow::Result<Vec<Row>> {
     let mock = Mock::start()?;
@@ -26,19 +27,19 @@ pub(super) fn play(
     let claude = Claude::new(claude, mock.address(), Deadline::after(limit))?;
     let daemon = Daemon::start_with(longhauld, &codex.home(), &claude.home(), "")?;
     let mut wire = daemon.connect()?;
-    claude.print(&["rename the parser"])?;
+    claude.run(&["rename the parser"])?;
     let id = continue_in(&mut wire, &newest_in(&claude.home().join("projects"))?, "codex")?;
     mock.take();
-    codex.exec(&["resume", &id, "go on then"])?;
+    codex.run(&["resume", &id, "go on then"])?;
     let sent = mock.take().first().context("Codex sent no request")?["input"].to_string();
     let mut rows = vec![row("claude to codex", &sent, "rename the parser")];
     // Claude Code finds only the sessions of the folder it starts in.
     let folder = claude.project();
-    codex.exec(&["-C", &folder.to_string_lossy(), "sort the imports"])?;
+    codex.run(&["-C", &folder.to_string_lossy(), "sort the imports"])?;
     let id = continue_in(&mut wire, &codex.newest()?, "claude")?;
     mock.take();
-    claude.print(&["--resume", &id, "go on then"])?;
-    rows.push(row("codex to claude", &claude::sent(&mock), "sort the imports"));
+    claude.run(&["--resume", &id, "go on then"])?;
+    rows.push(row("codex to claude", &messages(&mock.take()), "sort the imports"));
     daemon.stop()?;
     Ok(rows)
 }

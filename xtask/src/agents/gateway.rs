@@ -5,23 +5,19 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use super::CONFIG;
-use super::codex::Codex;
+use super::codex::{Codex, TRUSTED};
 use super::compare::Row;
-use super::doctor;
-use super::hooks::TRUSTED;
-use super::mock::{Mock, is_compaction};
+use super::mock::is_compaction;
 use super::scenario::{COMPACT_AT_ONCE, thread_id};
+use super::stage::Stage;
 use crate::daemon::{self, Daemon};
-use crate::process::{self, Deadline, POLL};
+use crate::process::{self, POLL};
 
 /// The beginnings of every briefing, of its view, and of the marker that replaces it in Codex's history.
 pub(super) const BRIEFING: &str = "The conversation so far was compacted.";
@@ -35,54 +31,28 @@ const DROPPED: &str = "second task";
 /// The beginning of the hook's text, which would repeat the view.
 const HOOK_CONTEXT: &str = r#"<longhaul_context about=\"compaction\">"#;
 
-/// The two forms: of a custom provider, which its name selects, and of the built-in one.
-pub(super) const PLAIN: Form = Form {
-    name: "plain",
-    steps: [
-        "compacts without a model",
-        "the turn continues",
-        "one view",
-        "resume",
-        "fork",
-        "a pin is kept",
-        "a drop is left out",
-        "the policy, in a terminal",
-        "view and handoff",
-    ],
-};
-pub(super) const OPAQUE: Form = Form {
-    name: "opaque",
-    steps: [
-        "without a model, opaque",
-        "the turn continues, opaque",
-        "one view, opaque",
-        "resume, opaque",
-        "fork, opaque",
-        "a pin is kept, opaque",
-        "a drop is left out, opaque",
-        "the policy, opaque",
-        "view and handoff, opaque",
-    ],
-};
-
-pub(super) struct Form {
-    pub(super) name: &'static str,
-    /// Steps of the rows.
-    pub(super) steps: [&'static str; 9],
+/// The form in which a provider compacts, which its name selects.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Of a custom provider.
+    Plain,
+    /// Of the built-in one.
+    Opaque,
 }
 
-pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for form in [PLAIN, OPAQUE] {
-        let stage = Stage::new(longhauld, binary, limit, form)?;
-        let daemon = stage.daemon(longhauld, CONFIG)?;
-        rows.extend(stage.play(daemon).with_context(|| format!("the {} form", stage.form.name))?);
-    }
+/// The rows of a route in either form.
+pub(super) fn in_both_forms(
+    play: impl Fn(Form) -> anyhow::Result<Vec<Row>>,
+) -> anyhow::Result<Vec<Row>> {
+    let mut rows = play(Form::Plain).context("the plain form")?;
+    let mut opaque = play(Form::Opaque).context("the opaque form")?;
+    opaque.iter_mut().for_each(|row| row.step.push_str(", opaque"));
+    rows.extend(opaque);
     Ok(rows)
 }
 
 /// Selects Codex's own provider, at the mock's address. It stores opaque items and tries websockets first.
-fn use_built_in_provider(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
+fn use_built_in_provider(Stage { agent: codex, mock, .. }: &Stage<Codex>) -> anyhow::Result<()> {
     let path = codex.home().join("config.toml");
     let text = fs::read_to_string(&path)?;
     let (own, _) = text.split_once("[model_providers.mock]").context("the mock's table")?;
@@ -92,88 +62,69 @@ fn use_built_in_provider(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
     Ok(fs::write(path, url + &own.replace("model_provider = \"mock\"\n", ""))?)
 }
 
-pub(super) struct Stage {
-    pub(super) longhaul: PathBuf,
-    pub(super) codex: Codex,
-    pub(super) mock: Mock,
-    pub(super) form: Form,
+pub(super) fn play(mut stage: Stage<Codex>, form: Form) -> anyhow::Result<Vec<Row>> {
+    let config = stage.agent.home().join("config.toml");
+    stage.select(form)?;
+    let before = fs::read_to_string(&config)?;
+    let mut gateway = stage.install_gateway()?;
+    let mut rows = stage.fill_in_turn()?;
+    rows.push(stage.doctor_row("doctor names the route", "1 compaction answered")?);
+    let records = stage.daemon.compactions()?;
+    rows.push(Row::new("one record", records == 1, format!("{records} records")));
+    rows.push(stage.other_user_row()?);
+    let thread = thread_id(&stage.agent.newest()?)?;
+    // A view needs nothing from this process, and a hook starts another one.
+    gateway.kill()?;
+    rows.push(stage.view_row("resume", &["resume", &thread, "second task"])?);
+    gateway = stage.gateway()?;
+    rows.push(stage.view_row("fork", &["fork", &thread, "another way"])?);
+    rows.extend(stage.choice_rows(&thread)?);
+    rows.push(undo_row(&stage.daemon, &thread)?);
+    rows.push(stage.kill_daemon()?);
+    rows.push(stage.doctor_row("doctor names the fallback", "left to the provider: no daemon")?);
+    process::check(stage.longhaul(&["uninstall", "codex", "--yes"]).stdout(Stdio::null()))?;
+    gateway.kill()?;
+    let after = fs::read_to_string(&config)?;
+    rows.push(Row::new("uninstalled", after == before, format!("{} bytes", after.len())));
+    Ok(rows)
 }
 
-impl Stage {
-    /// Codex with a mock model, whose provider is named as the form needs it.
-    pub(super) fn new(
-        longhauld: &Path,
-        binary: &Path,
-        limit: Duration,
-        form: Form,
-    ) -> anyhow::Result<Self> {
-        let mock = Mock::start()?;
-        let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
-        if form.name == OPAQUE.name {
-            use_built_in_provider(&codex, &mock)?;
+impl Stage<Codex> {
+    /// Selects the provider of a form.
+    pub(super) fn select(&self, form: Form) -> anyhow::Result<()> {
+        match form {
+            Form::Plain => Ok(()),
+            Form::Opaque => use_built_in_provider(self),
         }
-        Ok(Self { longhaul: longhauld.with_file_name("longhaul"), codex, mock, form })
     }
 
-    pub(super) fn daemon(&self, longhauld: &Path, config: &str) -> anyhow::Result<Daemon> {
-        Daemon::start_with(longhauld, &self.codex.home(), Path::new("/nonexistent"), config)
-    }
-
-    fn play(&self, mut daemon: Daemon) -> anyhow::Result<Vec<Row>> {
-        let config = self.codex.home().join("config.toml");
-        let before = fs::read_to_string(&config)?;
-        self.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
-        let mut gateway = self.gateway()?;
-        let mut rows = self.fill_in_turn()?;
-        rows.push(self.doctor_row(&daemon, "doctor names the route", "1 compaction answered")?);
-        let records = daemon.compactions()?;
-        rows.push(Row::new("one record", records == 1, format!("{records} records")));
-        rows.push(self.other_user_row()?);
-        let thread = thread_id(&self.codex.newest()?)?;
-        // A view needs nothing from this process, and a hook starts another one.
-        gateway.kill()?;
-        rows.push(self.view_row(self.form.steps[3], &["resume", &thread, "second task"])?);
-        gateway = self.gateway()?;
-        rows.push(self.view_row(self.form.steps[4], &["fork", &thread, "another way"])?);
-        rows.extend(self.choice_rows(&daemon, &thread)?);
-        rows.push(undo_row(&daemon, &thread)?);
-        rows.push(self.kill_daemon(&mut daemon)?);
-        rows.push(self.doctor_row(
-            &daemon,
-            "doctor names the fallback",
-            "left to the provider: no daemon",
-        )?);
-        self.longhaul(&daemon, &["uninstall", "codex", "--yes"])?;
-        gateway.kill()?;
-        let after = fs::read_to_string(&config)?;
-        rows.push(Row::new("uninstalled", after == before, format!("{} bytes", after.len())));
-        Ok(rows)
+    /// Installs the gateway, which runs then.
+    pub(super) fn install_gateway(&self) -> anyhow::Result<GatewayProcess> {
+        self.install(&["--gateway"])?;
+        self.gateway()
     }
 
     /// Fills the window in the middle of the first turn.
     fn fill_in_turn(&self) -> anyhow::Result<Vec<Row>> {
-        self.mock.take();
-        self.codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "rename the parser"])?;
-        let requests = self.mock.take();
+        let requests = self.requests_with_hooks(&["-c", COMPACT_AT_ONCE, "rename the parser"])?;
         let summaries = requests.iter().filter(|request| is_compaction(request)).count();
         let last = requests.last().context("no request was sent")?.to_string();
         let has_view =
             last.contains(BRIEFING) && last.contains(VIEW) && last.contains("rename the parser");
-        let [no_model, turn, one_view, ..] = self.form.steps;
         let is_clean = requests.iter().all(|request| !request.to_string().contains(MARKER));
         Ok(vec![
             Row::new(
-                no_model,
+                "compacts without a model",
                 summaries == 0,
                 format!("{summaries} compactions in {} requests", requests.len()),
             ),
             Row::new(
-                turn,
+                "the turn continues",
                 has_view && is_clean,
                 format!("{} bytes in the next request", last.len()),
             ),
             Row::new(
-                one_view,
+                "one view",
                 last.matches(VIEW).count() == 1 && !last.contains(HOOK_CONTEXT),
                 format!("{} views", last.matches(VIEW).count()),
             ),
@@ -186,7 +137,7 @@ impl Stage {
         if !rustix::process::getuid().is_root() {
             return Ok(Row::new(step, true, "not tried: needs root".into()));
         }
-        let (state, home) = (self.codex.state(), self.codex.home());
+        let (state, home) = (self.agent.state(), self.agent.home());
         // So that only the permissions of the files protect them.
         for folder in home.ancestors().take(3).chain([state.as_path()]) {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
@@ -221,23 +172,22 @@ impl Stage {
     }
 
     /// Checks that the first request of a run contains the view, and no marker.
-    fn view_row(&self, step: &'static str, arguments: &[&str]) -> anyhow::Result<Row> {
-        let first = first_request(&self.codex, &self.mock, arguments)?;
+    fn view_row(&self, step: &str, arguments: &[&str]) -> anyhow::Result<Row> {
+        let first = self.first_request(&[&[TRUSTED], arguments].concat())?.to_string();
         let is_view = first.contains(BRIEFING) && !first.contains(MARKER);
         Ok(Row::new(step, is_view, format!("{} bytes in its first request", first.len())))
     }
 
     /// Checks that the view of the next compaction contains the pinned text and not the dropped one.
-    fn choice_rows(&self, daemon: &Daemon, thread: &str) -> anyhow::Result<Vec<Row>> {
-        let mut wire = daemon.connect()?;
+    fn choice_rows(&self, thread: &str) -> anyhow::Result<Vec<Row>> {
+        let mut wire = self.daemon.connect()?;
         let before = wire.call("checkpoint/view", &json!({ "thread_id": thread }))?.to_string();
         for (action, text) in [("pin", PINNED), ("drop", DROPPED)] {
             let choice = json!({ "thread_id": thread, "action": action, "text": text });
             wire.call("checkpoint/choose", &choice)?;
         }
-        self.mock.take();
-        self.codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "resume", thread, "and the tests"])?;
-        let requests = self.mock.take();
+        let arguments = ["-c", COMPACT_AT_ONCE, "resume", thread, "and the tests"];
+        let requests = self.requests_with_hooks(&arguments)?;
         let summaries = requests.iter().filter(|request| is_compaction(request)).count();
         let last = requests.last().context("no request was sent")?;
         // Codex also keeps the person's last messages, beside the view.
@@ -248,79 +198,46 @@ impl Stage {
         let is_left_out = before.contains(DROPPED) && !view.contains(DROPPED) && !view.is_empty();
         let was = if before.contains(DROPPED) { "was" } else { "was not" };
         Ok(vec![
-            Row::new(self.form.steps[5], is_pinned && summaries == 0, detail),
-            Row::new(self.form.steps[6], is_left_out, format!("{was} in the view before")),
+            Row::new("a pin is kept", is_pinned && summaries == 0, detail),
+            Row::new("a drop is left out", is_left_out, format!("{was} in the view before")),
         ])
     }
 
     /// Kills the daemon during a turn that fills the window.
-    fn kill_daemon(&self, daemon: &mut Daemon) -> anyhow::Result<Row> {
-        self.mock.take();
+    fn kill_daemon(&mut self) -> anyhow::Result<Row> {
+        let Self { agent, mock, daemon, .. } = self;
+        mock.take();
         let done = thread::scope(|scope| {
             let arguments = [TRUSTED, "-c", COMPACT_AT_ONCE, "and the lexer"];
-            let turn = scope.spawn(move || self.codex.exec_without_autostart(&arguments));
-            while self.mock.count() == 0 && !turn.is_finished() {
+            let turn = scope.spawn(move || agent.run_without_autostart(&arguments));
+            while mock.count() == 0 && !turn.is_finished() {
                 daemon::pause(POLL);
             }
             daemon.kill()?;
             turn.join().map_err(|_| anyhow::anyhow!("the turn panicked"))?
         });
         done?;
-        let requests = self.mock.take();
+        let requests = mock.take();
         let summary = requests.iter().position(is_compaction);
         let continues = summary.is_some_and(|at| at + 1 < requests.len());
         let detail = format!("{} requests, including the compaction", requests.len());
         Ok(Row::new("killed: Codex compacts", continues, detail))
     }
 
-    fn doctor_row(&self, daemon: &Daemon, step: &'static str, text: &str) -> anyhow::Result<Row> {
-        doctor::compaction_row(step, &mut self.command(daemon, &[]), text)
+    /// The running gateway, from its own status.
+    fn gateway(&self) -> anyhow::Result<GatewayProcess> {
+        let settings = fs::read(self.agent.state().join("gateway.json"))?;
+        let settings: Value = serde_json::from_slice(&settings)?;
+        let secret = settings["secret"].as_str().context("no secret")?;
+        let port = u16::try_from(settings["port"].as_u64().context("no port")?)?;
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        write!(stream, "GET /{secret} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
+        let status: Value = serde_json::from_str(body)?;
+        Ok(GatewayProcess { pid: status["pid"].as_u64().context("no process")?.to_string() })
     }
-
-    pub(super) fn longhaul(&self, daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<()> {
-        process::check(self.command(daemon, arguments).stdout(Stdio::null()))
-    }
-
-    /// Our command line with Codex's folders and nothing of the user's.
-    pub(super) fn command(&self, daemon: &Daemon, arguments: &[&str]) -> Command {
-        let home = self.codex.home();
-        let mut command = Command::new(&self.longhaul);
-        command.arg("--socket").arg(daemon.socket()).args(arguments);
-        command.env("CODEX_HOME", &home).env("LONGHAUL_STATE_DIR", self.codex.state());
-        command.env("HOME", home.parent().unwrap_or(&home)).env_remove("XDG_CONFIG_HOME");
-        command.env_remove("CLAUDE_CONFIG_DIR");
-        command
-    }
-
-    pub(super) fn gateway(&self) -> anyhow::Result<GatewayProcess> {
-        running(&self.codex)
-    }
-}
-
-/// The running gateway, from its own status.
-pub(super) fn running(codex: &Codex) -> anyhow::Result<GatewayProcess> {
-    let settings = fs::read(codex.state().join("gateway.json"))?;
-    let settings: Value = serde_json::from_slice(&settings)?;
-    let secret = settings["secret"].as_str().context("no secret")?;
-    let port = u16::try_from(settings["port"].as_u64().context("no port")?)?;
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    write!(stream, "GET /{secret} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
-    let status: Value = serde_json::from_str(body)?;
-    Ok(GatewayProcess { pid: status["pid"].as_u64().context("no process")?.to_string() })
-}
-
-/// The first request of a run.
-pub(super) fn first_request(
-    codex: &Codex,
-    mock: &Mock,
-    arguments: &[&str],
-) -> anyhow::Result<String> {
-    mock.take();
-    codex.exec(&[&[TRUSTED], arguments].concat())?;
-    Ok(mock.take().first().context("no request was sent")?.to_string())
 }
 
 /// A gateway, which normally outlives the process that started it. Killed when dropped.

@@ -4,24 +4,21 @@
 //! tools must answer about the calling thread; and our text must not be read back as the person's.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::codex::Codex;
+use super::codex::{Codex, TRUSTED};
 use super::compare::Row;
 use super::memory;
-use super::mock::{Mock, ask, is_compaction};
+use super::mock::{ask, is_compaction};
 use super::scenario::{COMPACT_AT_ONCE, thread_id};
+use super::stage::{Stage, TestedAgent as _};
 use super::trust;
 use crate::daemon::Daemon;
-use crate::process;
 
 /// A hook that takes over 150 ms, as on a busy machine, leaves its text out, as designed.
 pub(super) const ATTEMPTS: usize = 3;
-/// Runs hooks that nobody approved.
-pub(super) const TRUSTED: &str = "--dangerously-bypass-hook-trust";
 /// A rule of the person, and the part of it that must appear in requests.
 pub(super) const RULE: &str = "Never use floats for money, always whole cents.";
 pub(super) const RULE_EXCERPT: &str = "floats for money";
@@ -37,23 +34,19 @@ pub(super) fn note_rule(daemon: &Daemon, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) fn play(
-    longhaul: &Path,
-    codex: &Codex,
-    mock: &Mock,
-    daemon: &Daemon,
-) -> anyhow::Result<Vec<Row>> {
-    install(longhaul, codex, daemon)?;
-    codex.exec(&[TRUSTED, &format!("rename the parser. {RULE}")])?;
+pub(super) fn play(stage: &Stage<Codex>) -> anyhow::Result<Vec<Row>> {
+    let Stage { agent: codex, daemon, .. } = stage;
+    stage.install(&[])?;
+    codex.run(&[TRUSTED, &format!("rename the parser. {RULE}")])?;
     let thread = thread_id(&codex.newest()?)?;
     let mut wire = daemon.connect()?;
     wire.call("thread/sync", &json!({ "path": codex.newest()?, "timeout_ms": 10_000 }))?;
     note_rule(daemon, &codex.project())?;
-    let mut rows = vec![compaction_row(codex, mock, &thread)?];
+    let mut rows = vec![compaction_row(stage, &thread)?];
     let listed = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
     let receipts = listed["compactions"].as_array().map_or(0, Vec::len);
     rows.push(Row::new("state kept before it", receipts > 0, format!("{receipts} receipts")));
-    rows.push(tool_row(codex, mock, &thread)?);
+    rows.push(tool_row(stage, &thread)?);
     let path = codex.newest()?;
     wire.call("thread/sync", &json!({ "path": path, "timeout_ms": 10_000 }))?;
     let view = wire.call("checkpoint/view", &json!({ "thread_id": thread }))?;
@@ -66,26 +59,18 @@ pub(super) fn play(
     ));
     daemon.wait_idle(1)?;
     daemon.wait_indexed()?;
-    rows.extend(memory::play(codex, mock, &mut wire, &thread)?);
-    rows.extend(trust::play(longhaul, codex, mock, daemon)?);
+    rows.extend(memory::play(stage, &mut wire, &thread)?);
+    rows.extend(trust::play(stage)?);
     Ok(rows)
 }
 
-fn install(longhaul: &Path, codex: &Codex, daemon: &Daemon) -> anyhow::Result<()> {
-    let mut command = Command::new(longhaul);
-    command.arg("--socket").arg(daemon.socket()).args(["install", "codex", "--yes"]);
-    command.env("CODEX_HOME", codex.home()).stdout(Stdio::null());
-    process::check(&mut command)
-}
-
 /// Makes Codex compact the thread and checks its next request.
-fn compaction_row(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
+fn compaction_row(stage: &Stage<Codex>, thread: &str) -> anyhow::Result<Row> {
     let step = "checkpoint and memory after";
     let mut failure = "no compaction was requested".to_owned();
     for _ in 0..ATTEMPTS {
-        mock.take();
-        codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "resume", thread, "and the lexer"])?;
-        let requests = mock.take();
+        let arguments = ["-c", COMPACT_AT_ONCE, "resume", thread, "and the lexer"];
+        let requests = stage.requests_with_hooks(&arguments)?;
         let Some(at) = requests.iter().position(is_compaction) else { continue };
         let next = requests.get(at + 1).context("nothing was sent after the compaction")?;
         if let Some(text) = injected(next, "compaction") {
@@ -112,30 +97,14 @@ pub(super) fn injected<'a>(request: &'a Value, about: &str) -> Option<&'a str> {
 }
 
 /// Makes the model call one of our tools and checks what Codex sends back.
-fn tool_row(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
-    let answer = answer_of(codex, mock, &["resume", thread], &ask("checkpoint_view", &json!({})))?;
+fn tool_row(stage: &Stage<Codex>, thread: &str) -> anyhow::Result<Row> {
+    let prompt = ask("checkpoint_view", &json!({}));
+    let requests = stage.requests_with_hooks(&["resume", thread, &prompt])?;
+    let answer = Codex::tool_answer(&requests).context("the tool was not called")?;
     let holds = answer.contains("[SESSION_CHECKPOINT v1]") && answer.contains(thread);
     Ok(Row::new(
         "tool over MCP",
         holds,
         answer.chars().take(if holds { 60 } else { 400 }).collect(),
     ))
-}
-
-/// The answer of a tool call, as Codex sends it to the model.
-pub(super) fn answer_of(
-    codex: &Codex,
-    mock: &Mock,
-    arguments: &[&str],
-    prompt: &str,
-) -> anyhow::Result<String> {
-    mock.take();
-    codex.exec(&[&[TRUSTED], arguments, &[prompt]].concat())?;
-    let requests = mock.take();
-    let last = requests.last().context("no request was sent")?;
-    let items = last["input"].as_array().map_or(&[][..], Vec::as_slice);
-    let answer = items.iter().rev().find(|item| item["type"] == "function_call_output");
-    let answer = answer.map(Value::to_string).unwrap_or_default();
-    ensure!(!answer.is_empty(), "the tool was not called");
-    Ok(answer)
 }

@@ -1,68 +1,42 @@
 //! The policy in the middle of a turn (`policy.mid_turn`), in the real agents: the turn is compacted before its next
 //! request, without a model, and goes on.
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::claude;
+use super::claude::Claude;
+use super::codex::Codex;
 use super::compare::Row;
-use super::gateway::{BRIEFING, OPAQUE, PLAIN, Stage};
-use super::hooks::TRUSTED;
+use super::gateway::{BRIEFING, Form};
 use super::mock::{PART, is_compaction, is_summary_request};
 use super::policy::decided;
+use super::stage::Stage;
 use crate::daemon::Daemon;
-use crate::process::Deadline;
 
 /// An emergency needs no sign that a phase has ended; the agent's own limit is far away.
-const CONFIG: &str =
+pub(super) const CONFIG: &str =
     "[policy]\nmode = \"auto\"\nmid_turn = true\n[policy.emergency]\npercent_remaining_lt = 99\n";
 const RULE: &str = "Never use floats for money.";
 
-pub(super) fn with_claude(
-    longhauld: &Path,
-    binary: PathBuf,
-    deadline: Deadline,
-) -> anyhow::Result<Vec<Row>> {
-    let (claude, mock, daemon) = claude::set_up(longhauld, binary, deadline, CONFIG)?;
-    claude.install(&longhauld.with_file_name("longhaul"), &daemon)?;
-    claude.print(&[&format!("{PART}. {RULE}")])?;
-    let steps = ["mid-turn: no model", "mid-turn: the turn goes on", "mid-turn: one decision"];
-    let rows = rows(steps, &mock.take(), is_summary_request, &daemon)?;
-    daemon.stop()?;
+pub(super) fn with_claude(stage: Stage<Claude>) -> anyhow::Result<Vec<Row>> {
+    stage.install(&[])?;
+    let requests = stage.requests(&[&format!("{PART}. {RULE}")])?;
+    let rows = rows(&requests, is_summary_request, &stage.daemon)?;
+    stage.daemon.stop()?;
     Ok(rows)
 }
 
-/// Through the gateway, in both of its forms.
-pub(super) fn with_codex(
-    longhauld: &Path,
-    binary: &Path,
-    limit: Duration,
-) -> anyhow::Result<Vec<Row>> {
-    let mut all = Vec::new();
-    for (form, steps) in [
-        (PLAIN, ["mid-turn: no model", "mid-turn: the turn goes on", "mid-turn: one decision"]),
-        (
-            OPAQUE,
-            ["mid-turn: no model, opaque", "mid-turn: goes on, opaque", "mid-turn: one, opaque"],
-        ),
-    ] {
-        let stage = Stage::new(longhauld, binary, limit, form)?;
-        let daemon = stage.daemon(longhauld, CONFIG)?;
-        stage.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
-        let _gateway = stage.gateway()?;
-        stage.mock.take();
-        stage.codex.exec(&[TRUSTED, &format!("{PART}, then rename the parser. {RULE}")])?;
-        all.extend(rows(steps, &stage.mock.take(), is_compaction, &daemon)?);
-        daemon.stop()?;
-    }
-    Ok(all)
+/// Through the gateway.
+pub(super) fn with_codex(stage: Stage<Codex>, form: Form) -> anyhow::Result<Vec<Row>> {
+    stage.select(form)?;
+    let _gateway = stage.install_gateway()?;
+    let prompt = format!("{PART}, then rename the parser. {RULE}");
+    let rows = rows(&stage.requests_with_hooks(&[&prompt])?, is_compaction, &stage.daemon)?;
+    stage.daemon.stop()?;
+    Ok(rows)
 }
 
 fn rows(
-    [no_model, turn, decision]: [&'static str; 3],
     requests: &[Value],
     is_asked: fn(&Value) -> bool,
     daemon: &Daemon,
@@ -82,11 +56,15 @@ fn rows(
     });
     Ok(vec![
         Row::new(
-            no_model,
+            "mid-turn: no model",
             asked == 0,
             format!("{asked} of {} requests ask for a summary", requests.len()),
         ),
-        Row::new(turn, goes_on, format!("{} bytes in the next request", last.len())),
-        Row::new(decision, is_tied, format!("{id}: {told}")),
+        Row::new(
+            "mid-turn: the turn goes on",
+            goes_on,
+            format!("{} bytes in the next request", last.len()),
+        ),
+        Row::new("mid-turn: one decision", is_tied, format!("{id}: {told}")),
     ])
 }

@@ -1,43 +1,40 @@
 //! Policies in the real Claude Code: the plugin compacts between two turns when the policy decides so, without a model
 //! and without a command from the person.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use super::claude::{self, Claude};
+use super::claude::Claude;
 use super::compare::Row;
-use super::mock::{Mock, PART, is_summary_request};
+use super::mock::{PART, is_summary_request};
+use super::stage::{Stage, TestedAgent as _};
 use super::terminal::Terminal;
-use crate::daemon::{self, Daemon};
+use crate::daemon;
 use crate::process::{Deadline, POLL};
 use crate::wire::Wire;
 
 /// A tier that applies in a window of any size.
-const CONFIG: &str = "[policy]\nmode = \"auto\"\n[policy.asap]\npercent_remaining_lt = 99\n";
+pub(super) const CONFIG: &str =
+    "[policy]\nmode = \"auto\"\n[policy.asap]\npercent_remaining_lt = 99\n";
 const BRIEFING: &str = "The conversation so far was compacted.";
 /// Time from the start of a session until the compaction of the policy has ended.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(40);
 
-pub(super) fn play(
-    longhauld: &Path,
-    binary: PathBuf,
-    deadline: Deadline,
-) -> anyhow::Result<Vec<Row>> {
-    let (claude, mock, daemon) = claude::set_up(longhauld, binary, deadline, CONFIG)?;
-    claude.skip_onboarding()?;
-    claude.install(&longhauld.with_file_name("longhaul"), &daemon)?;
-    let mut rows = between_turns(&claude, &mock, &daemon)?;
-    rows.push(headless_row(&claude, &daemon)?);
-    daemon.stop()?;
+pub(super) fn play(stage: Stage<Claude>) -> anyhow::Result<Vec<Row>> {
+    stage.agent.skip_onboarding()?;
+    stage.install(&[])?;
+    let mut rows = between_turns(&stage)?;
+    rows.push(headless_row(&stage)?);
+    stage.daemon.stop()?;
     Ok(rows)
 }
 
 /// Runs a session on a terminal whose first turn fills a part of the window and ends a phase.
-fn between_turns(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Result<Vec<Row>> {
+fn between_turns(stage: &Stage<Claude>) -> anyhow::Result<Vec<Row>> {
+    let Stage { agent: claude, mock, daemon, .. } = stage;
     let mut wire = daemon.connect()?;
     let mut script = Command::new("script");
     let prompt = format!("{PART}. Never use floats for money.");
@@ -68,8 +65,7 @@ fn between_turns(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Resul
     let decisions = log["decisions"].as_array().map_or(0, Vec::len);
     let compaction = wire.call("compaction/get", &json!({ "compaction_id": id }))?;
     let is_linked = compaction["policy"]["decision_id"] == decision["decision"]["decision_id"];
-    claude.print(&["--continue", "and the lexer"])?;
-    let requests = mock.take();
+    let requests = stage.requests(&["--continue", "and the lexer"])?;
     // A request for a title may come before or after it.
     let mut messages = requests.iter().map(|request| request["messages"].to_string());
     let next = messages.rfind(|messages| messages.contains("and the lexer"));
@@ -95,9 +91,9 @@ fn between_turns(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Resul
 }
 
 /// Without a terminal the agent cannot compact between turns: the decision says so, and the turn is unaffected.
-fn headless_row(claude: &Claude, daemon: &Daemon) -> anyhow::Result<Row> {
-    claude.print(&[&format!("{PART}, once more")])?;
-    let mut wire = daemon.connect()?;
+fn headless_row(stage: &Stage<Claude>) -> anyhow::Result<Row> {
+    stage.agent.run(&[&format!("{PART}, once more")])?;
+    let mut wire = stage.daemon.connect()?;
     let decision = decided(&mut wire, "not_made")?;
     let why = decision.as_ref().and_then(|it| it["not_made"].as_str()).unwrap_or("nothing");
     Ok(Row::new("headless: the log says why", why.contains("headless"), why.to_owned()))

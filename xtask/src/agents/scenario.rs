@@ -8,33 +8,33 @@ use serde_json::{Value, json};
 
 use super::codex::Codex;
 use super::compare::{Row, compare};
-use super::mock::Mock;
-use crate::daemon::Daemon;
+use super::stage::{Stage, TestedAgent as _};
 use crate::wire::Wire;
 
 /// Below the usage that the mock model reports, so that Codex compacts at once.
 pub(super) const COMPACT_AT_ONCE: &str = "model_auto_compact_token_limit=2000";
 
 /// Runs a task with tool calls, resumes it, compacts it, resumes it again, and forks it if the version can.
-pub(super) fn play(codex: &Codex, mock: &Mock, daemon: &Daemon) -> anyhow::Result<Vec<Row>> {
-    let mut stage = Stage { codex, mock, wire: daemon.connect()?, rows: Vec::new() };
-    codex.exec(&["first task"])?;
+pub(super) fn play(stage: &Stage<Codex>) -> anyhow::Result<Vec<Row>> {
+    let (codex, wire) = (&stage.agent, stage.daemon.connect()?);
+    let mut play = Play { stage, wire, rows: Vec::new() };
+    codex.run(&["first task"])?;
     // By its id: old versions accept no prompt after `--last`.
     let source = thread_id(&codex.newest()?)?;
-    stage.check("resume", &["resume", &source, "second task"])?;
+    play.check("resume", &["resume", &source, "second task"])?;
     // Not compared: this run also sends the compaction.
-    stage.unchecked(&["-c", COMPACT_AT_ONCE, "resume", &source, "third task"])?;
+    codex.run(&["-c", COMPACT_AT_ONCE, "resume", &source, "third task"])?;
     let compactions = compactions(&codex.newest()?)?;
-    stage.check("resume after a compaction", &["resume", &source, "fourth task"])?;
-    stage.rows.extend(
+    play.check("resume after a compaction", &["resume", &source, "fourth task"])?;
+    play.rows.extend(
         (compactions == 0).then(|| Row::failed("a compaction", "none was recorded".to_owned())),
     );
-    stage.check("resume once more", &["resume", &source, "fifth task"])?;
-    match stage.check("fork", &["fork", &source, "another way"]) {
+    play.check("resume once more", &["resume", &source, "fifth task"])?;
+    match play.check("fork", &["fork", &source, "another way"]) {
         Ok(()) => {
             let fork = thread_id(&codex.newest()?)?;
             if fork != source {
-                stage.check("resume of the fork", &["resume", &fork, "in the fork"])?;
+                play.check("resume of the fork", &["resume", &fork, "in the fork"])?;
             }
         }
         // Older versions take `fork` as a prompt and reject the arguments after it.
@@ -43,28 +43,21 @@ pub(super) fn play(codex: &Codex, mock: &Mock, daemon: &Daemon) -> anyhow::Resul
         }
         Err(error) => return Err(error),
     }
-    stage.continuation(&source)?;
-    Ok(stage.rows)
+    play.continuation(&source)?;
+    Ok(play.rows)
 }
 
-struct Stage<'a> {
-    codex: &'a Codex,
-    mock: &'a Mock,
+struct Play<'a> {
+    stage: &'a Stage<Codex>,
     wire: Wire,
     rows: Vec<Row>,
 }
 
-impl Stage<'_> {
-    fn unchecked(&mut self, arguments: &[&str]) -> anyhow::Result<()> {
-        self.codex.exec(arguments)?;
-        self.mock.take();
-        Ok(())
-    }
-
+impl Play<'_> {
     /// Compares the current history with the first request of a run.
-    fn check(&mut self, step: &'static str, arguments: &[&str]) -> anyhow::Result<()> {
-        let history = history(&mut self.wire, &self.codex.newest()?)?;
-        self.rows.push(run_row(self.codex, self.mock, (step, arguments), &history)?);
+    fn check(&mut self, step: &str, arguments: &[&str]) -> anyhow::Result<()> {
+        let history = history(&mut self.wire, &self.stage.agent.newest()?)?;
+        self.rows.push(run_row(self.stage, (step, arguments), &history)?);
         Ok(())
     }
 
@@ -78,9 +71,7 @@ impl Stage<'_> {
             continued["thread_id"].as_str().context("a continuation without an id")?.to_owned();
         let history =
             history(&mut self.wire, Path::new(continued["path"].as_str().unwrap_or_default()))?;
-        self.mock.take();
-        self.codex.exec(&["resume", &id, "go on then"])?;
-        let requests = self.mock.take();
+        let requests = self.stage.requests(&["resume", &id, "go on then"])?;
         let input = requests.first().and_then(|request| request["input"].as_array());
         let Some(input) = input else {
             self.rows.push(Row::failed(STEP, "no request was sent".to_owned()));
@@ -106,14 +97,11 @@ impl Stage<'_> {
 
 /// Compares a history with the first request of a run.
 pub(super) fn run_row(
-    codex: &Codex,
-    mock: &Mock,
-    (step, arguments): (&'static str, &[&str]),
+    stage: &Stage<Codex>,
+    (step, arguments): (&str, &[&str]),
     history: &[Value],
 ) -> anyhow::Result<Row> {
-    mock.take();
-    codex.exec(arguments)?;
-    let requests = mock.take();
+    let requests = stage.requests(arguments)?;
     let input = requests.first().and_then(|request| request["input"].as_array());
     Ok(match input {
         Some(input) => compare(step, history, input),

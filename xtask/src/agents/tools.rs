@@ -40,7 +40,7 @@ pub(super) fn note_row(wire: &mut Wire) -> anyhow::Result<Row> {
 }
 
 /// A row about an answer. It quotes more of a wrong one.
-pub(super) fn row(tool: &'static str, answer: &str, wanted: &str) -> Row {
+pub(super) fn row(tool: &str, answer: &str, wanted: &str) -> Row {
     let is_complete = answer.contains(wanted);
     Row::new(tool, is_complete, answer.chars().take(if is_complete { 60 } else { 600 }).collect())
 }

@@ -2,52 +2,39 @@
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::codex::Codex;
 use super::compare::Row;
-use super::doctor;
-use super::hooks::{ATTEMPTS, injected};
-use super::mock::Mock;
-use crate::daemon::Daemon;
+use super::hooks::ATTEMPTS;
+use super::stage::{Stage, TestedAgent as _};
 
-pub(super) fn play(
-    longhaul: &Path,
-    codex: &Codex,
-    mock: &Mock,
-    daemon: &Daemon,
-) -> anyhow::Result<Vec<Row>> {
+pub(super) fn play(stage: &Stage<Codex>) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let before = hook_trust(longhaul, codex, daemon)?;
-    let is_run = hooks_run(codex, mock, 1)?;
+    let before = hook_trust(stage)?;
+    let is_run = hooks_run(stage, 1)?;
     rows.push(Row::new("untrusted hooks", !is_run && before.contains("not trusted"), before));
-    approve(codex)?;
-    let after = hook_trust(longhaul, codex, daemon)?;
-    let is_run = hooks_run(codex, mock, ATTEMPTS)?;
+    approve(&stage.agent)?;
+    let after = hook_trust(stage)?;
+    let is_run = hooks_run(stage, ATTEMPTS)?;
     rows.push(Row::new("trusted hooks", is_run && after.contains("all trusted"), after));
     Ok(rows)
 }
 
 /// What `longhaul doctor` says about the hooks.
-fn hook_trust(longhaul: &Path, codex: &Codex, daemon: &Daemon) -> anyhow::Result<String> {
-    let mut program = Command::new(longhaul);
-    program.arg("--socket").arg(daemon.socket()).env("CODEX_HOME", codex.home());
-    let details = doctor::details(&mut program, "hooks")?;
+fn hook_trust(stage: &Stage<Codex>) -> anyhow::Result<String> {
+    let details = stage.doctor("hooks")?;
     let of_codex = details.iter().find_map(|detail| detail.strip_prefix("codex: "));
     Ok(of_codex.unwrap_or("nothing about hooks").to_owned())
 }
 
 /// Whether our hooks run in a new session, without the flag that trusts all hooks.
-fn hooks_run(codex: &Codex, mock: &Mock, attempts: usize) -> anyhow::Result<bool> {
+fn hooks_run(stage: &Stage<Codex>, attempts: usize) -> anyhow::Result<bool> {
     for _ in 0..attempts {
-        mock.take();
-        codex.exec(&["a separate task"])?;
-        let requests = mock.take();
-        if requests.first().is_some_and(|request| injected(request, "memory").is_some()) {
+        if Codex::hook_text(&stage.requests(&["a separate task"])?, "memory").is_some() {
             return Ok(true);
         }
     }

@@ -26,9 +26,8 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     // In the daemon's folder, so that both write to one disk.
     let mut sqlite = runtime.block_on(Sqlite::open(&daemon.folder().join("bare.db")))?;
-    let (mut appends, mut inserts, mut answer) = (Vec::new(), Vec::new(), Vec::new());
-    // Alternating, so that other disk activity affects both alike.
-    for round in 0..WARM_UP + rounds {
+    let mut answer = Vec::new();
+    let [appends, inserts] = Times::in_turn((WARM_UP, rounds), |round| {
         let content = [json!({ "type": "input_text", "text": "x".repeat(TEXT_BYTES) })];
         let item = json!({ "type": "message", "role": "user", "content": content });
         let items = [json!({ "client_item_id": round.to_string(), "item": item })];
@@ -38,13 +37,8 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
         wire.round_trip(&request, &mut answer)?;
         let append = watch.elapsed();
         ensure!(answer.windows(9).any(|part| part == b"\"result\":"), "an append was rejected");
-        let insert = runtime.block_on(sqlite.insert(round.to_string()))?;
-        if round >= WARM_UP {
-            appends.push(append);
-            inserts.push(insert);
-        }
-    }
-    let (appends, inserts) = (Times::of(appends), Times::of(inserts));
+        Ok([append, runtime.block_on(sqlite.insert(round.to_string()))?])
+    })?;
     let ratio = appends.percentile_us(50) / inserts.percentile_us(50);
     report.add("bare SQLite insert and sync", inserts.show(), "");
     report.add("thread/append, durable", appends.show(), "");

@@ -14,6 +14,7 @@ use crate::daemon::Daemon;
 use crate::stopwatch::Stopwatch;
 
 const WARM_UP: usize = 10;
+const HOOKS: usize = 4;
 
 pub(super) fn measure(
     longhauld: &Path,
@@ -34,7 +35,7 @@ pub(super) fn measure(
         });
         (event.to_owned(), payload.to_string())
     };
-    let hooks = [
+    let hooks: [_; HOOKS] = [
         hook("SessionStart", "source", "compact"),
         hook("UserPromptSubmit", "prompt", "go on"),
         hook("PreCompact", "trigger", "auto"),
@@ -45,28 +46,20 @@ pub(super) fn measure(
         let mut command = Command::new(&longhaul);
         timed(command.arg("--socket").arg(daemon.socket()).args(arguments), payload)
     };
-    let (mut idle, mut version, mut hooked) =
-        (Vec::new(), Vec::new(), vec![Vec::new(); hooks.len()]);
-    // Alternating, so that other activity affects all alike.
-    for round in 0..WARM_UP + rounds {
-        let times = (timed(&mut Command::new("/bin/true"), "")?, run(&["--version"], "")?);
-        if round >= WARM_UP {
-            idle.push(times.0);
-            version.push(times.1);
-        }
-        for ((event, payload), times) in hooks.iter().zip(&mut hooked) {
-            let time = run(&["hook", event, "--agent", "codex"], payload)?;
-            times.extend((round >= WARM_UP).then_some(time));
-        }
-    }
-    report.add("process: /bin/true", Times::of(idle).show(), "");
-    report.add("process: longhaul --version", Times::of(version).show(), "");
+    let [idle, version, hooked @ ..]: [Times; 2 + HOOKS] =
+        Times::in_turn((WARM_UP, rounds), |_| {
+            let mut times = [Duration::ZERO; 2 + HOOKS];
+            times[0] = timed(&mut Command::new("/bin/true"), "")?;
+            times[1] = run(&["--version"], "")?;
+            for ((event, payload), time) in hooks.iter().zip(&mut times[2..]) {
+                *time = run(&["hook", event, "--agent", "codex"], payload)?;
+            }
+            Ok(times)
+        })?;
+    report.add("process: /bin/true", idle.show(), "");
+    report.add("process: longhaul --version", version.show(), "");
     for ((event, _), times) in hooks.iter().zip(hooked) {
-        report.add(
-            format!("process: longhaul hook {event}"),
-            Times::of(times).show(),
-            "p99 <= 200 ms",
-        );
+        report.add(format!("process: longhaul hook {event}"), times.show(), "p99 <= 200 ms");
     }
     for program in ["longhaul", "longhaul-mcp", "longhauld", "longhaul-curator"] {
         if let Ok(file) = longhauld.with_file_name(program).metadata() {

@@ -39,13 +39,8 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut bare = runtime.block_on(BareLease::open(&folder.path().join("bare.db")))?;
 
-    // Alternating, so that other disk activity affects both alike.
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        ours.push(cycle(&mut wire)?);
-        theirs.push(runtime.block_on(bare.cycle())?);
-    }
-    let (ours, theirs) = (Times::of(ours), Times::of(theirs));
+    let [ours, theirs] =
+        Times::in_turn((0, rounds), |_| Ok([cycle(&mut wire)?, runtime.block_on(bare.cycle())?]))?;
     let second = |times: &Times| 1e6 / times.percentile_us(50);
     let ratio = ours.percentile_us(50) / theirs.percentile_us(50);
     report.add("claim + heartbeat + complete in bare SQLite", theirs.show(), "");

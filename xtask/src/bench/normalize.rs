@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::ensure;
 use serde_json::{Value, json};
@@ -28,25 +29,20 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     let params = json!({ "items": history()? });
     let requests =
         ["context/normalize", "context/estimate"].map(|name| wire.request(name, &params));
-    let (mut times, mut answer) = ([Vec::new(), Vec::new(), Vec::new()], Vec::new());
-    for round in 0..WARM_UP + rounds.min(ROUNDS_MAX) {
-        let mut sum = std::time::Duration::ZERO;
-        for (request, times) in requests.iter().zip(&mut times) {
-            let watch = Stopwatch::start();
-            wire.round_trip(request, &mut answer)?;
-            let time = watch.elapsed();
-            let is_answered = memchr::memmem::find(&answer, b"\"result\":").is_some();
-            ensure!(is_answered, "a history was refused");
-            sum += time;
-            if round >= WARM_UP {
-                times.push(time);
-            }
-        }
-        if round >= WARM_UP {
-            times[2].push(sum);
-        }
-    }
-    let [normalizes, estimates, both] = times.map(Times::of);
+    let mut answer = Vec::new();
+    let mut time = |request: &[u8]| -> anyhow::Result<Duration> {
+        let watch = Stopwatch::start();
+        wire.round_trip(request, &mut answer)?;
+        let time = watch.elapsed();
+        let is_answered = memchr::memmem::find(&answer, b"\"result\":").is_some();
+        ensure!(is_answered, "a history was refused");
+        Ok(time)
+    };
+    let rounds = rounds.min(ROUNDS_MAX);
+    let [normalizes, estimates, both] = Times::in_turn((WARM_UP, rounds), |_| {
+        let (normalize, estimate) = (time(&requests[0])?, time(&requests[1])?);
+        Ok([normalize, estimate, normalize + estimate])
+    })?;
     let label = format!("context/normalize of {} bytes", requests[0].len());
     report.add(label, normalizes.show(), "");
     report.add("context/estimate of the same", estimates.show(), "");

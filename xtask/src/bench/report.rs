@@ -73,6 +73,22 @@ impl Times {
         Ok(Self::of(times))
     }
 
+    /// Times of several things, one of each in a round, so that other activity affects all alike. The first `warm_up` rounds do
+    /// not count.
+    pub(super) fn in_turn<const THINGS: usize>(
+        (warm_up, rounds): (usize, usize),
+        mut time: impl FnMut(usize) -> anyhow::Result<[Duration; THINGS]>,
+    ) -> anyhow::Result<[Self; THINGS]> {
+        let mut all = std::array::from_fn(|_| Vec::with_capacity(rounds));
+        for round in 0..warm_up + rounds {
+            let times = time(round)?;
+            if round >= warm_up {
+                all.iter_mut().zip(times).for_each(|(all, time): (&mut Vec<_>, _)| all.push(time));
+            }
+        }
+        Ok(all.map(Self::of))
+    }
+
     pub(super) fn of(mut times: Vec<Duration>) -> Self {
         times.sort();
         Self(times)

@@ -36,19 +36,12 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
         printed.0.stdout == printed.1.stdout,
         "git prints something else in the sandbox: {printed:?}"
     );
-    // Alternating, so that other activity affects both alike.
-    let (mut bare_looks, mut looks, mut bare_runs, mut runs) = (vec![], vec![], vec![], vec![]);
-    for round in 0..WARM_UP + rounds {
-        let times = [look(&git)?, look(&confined)?, run(&git)?, run(&confined)?];
-        if round >= WARM_UP {
-            let all = [&mut bare_looks, &mut looks, &mut bare_runs, &mut runs];
-            all.into_iter().zip(times).for_each(|(all, time)| all.push(time));
-        }
-    }
-    let (bare_looks, looks) = (Times::of(bare_looks), Times::of(looks));
+    let [bare_looks, looks, bare_runs, runs] = Times::in_turn((WARM_UP, rounds), |_| {
+        Ok([look(&git)?, look(&confined)?, run(&git)?, run(&confined)?])
+    })?;
     let ratio = looks.percentile_us(50) / bare_looks.percentile_us(50);
-    report.add("one run of git", Times::of(bare_runs).show_worst(), "");
-    report.add("one run of git in its sandbox", Times::of(runs).show_worst(), "");
+    report.add("one run of git", bare_runs.show_worst(), "");
+    report.add("one run of git in its sandbox", runs.show_worst(), "");
     report.add("a look at a repository by bare git", bare_looks.show_worst(), "");
     report.add("a look at a repository in the sandbox", looks.show_worst(), "");
     report.add("the sandbox against bare git", format!("{ratio:.2} x"), "");

@@ -37,19 +37,12 @@ pub(super) fn measure(
     let server = std::thread::spawn(move || echo(&listener, &reply));
     let mut raw = Wire::connect(&socket)?;
 
-    // Alternating, so that other activity affects both alike.
-    let (mut echoes, mut statuses) = (Vec::new(), Vec::new());
-    for round in 0..WARM_UP + rounds * 10 {
+    let [echoes, statuses] = Times::in_turn((WARM_UP, rounds * 10), |_| {
         let echo = timed(&mut raw, &request, &mut answer)?;
-        let status = timed(&mut status, &request, &mut answer)?;
-        if round >= WARM_UP {
-            echoes.push(echo);
-            statuses.push(status);
-        }
-    }
+        Ok([echo, timed(&mut status, &request, &mut answer)?])
+    })?;
     drop(raw);
     drop(server.join());
-    let (echoes, statuses) = (Times::of(echoes), Times::of(statuses));
     let ratio = statuses.percentile_us(50) / echoes.percentile_us(50);
     report.add(format!("echo of {} bytes", answer.len()), echoes.show(), "");
     report.add("daemon/status", statuses.show(), "");

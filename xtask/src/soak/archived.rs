@@ -17,26 +17,12 @@ pub(super) fn compare(daemon: &Daemon, folder: &Path) -> anyhow::Result<usize> {
     let mut wire = daemon.connect()?;
     let verified = wire.call("archive/verify", &json!({}))?;
     ensure!(verified["damaged"] == 0, "the archive is damaged: {verified}");
-    let (mut compared, mut cursor) = (0, Value::Null);
-    loop {
-        let mut page = list(&mut wire, cursor)?;
-        for row in page["threads"].as_array().context("no list of threads")? {
-            compared += usize::from(is_equal(&mut wire, row, folder)?);
-        }
-        cursor = page["next_cursor"].take();
-        if cursor.is_null() {
-            ensure!(compared > 0, "nothing was archived");
-            return Ok(compared);
-        }
+    let mut compared = 0;
+    for row in wire.rows("archive/list", json!({ "gone": false }), "threads")? {
+        compared += usize::from(is_equal(&mut wire, &row, folder)?);
     }
-}
-
-fn list(wire: &mut Wire, cursor: Value) -> anyhow::Result<Value> {
-    let mut params = json!({ "gone": false });
-    if !cursor.is_null() {
-        params["cursor"] = cursor;
-    }
-    wire.call("archive/list", &params)
+    ensure!(compared > 0, "nothing was archived");
+    Ok(compared)
 }
 
 /// Whether a text was compared, and is equal; of a thread with several transcripts only the longest is compared.

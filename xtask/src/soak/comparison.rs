@@ -27,7 +27,7 @@ pub(super) fn compare(
     fresh.wait_idle(1)?;
     soaked.wait_idle(1)?;
     let (mut fresh_wire, mut soaked_wire) = (fresh.connect()?, soaked.connect()?);
-    let threads = threads(&mut fresh_wire)?;
+    let threads = fresh_wire.rows("thread/list", json!({ "limit": PAGE }), "threads")?;
     let mut differences = Vec::new();
     for thread in &threads {
         let id = thread["thread_id"].as_str().context("a thread without an id")?;
@@ -47,23 +47,6 @@ pub(super) fn compare(
     );
     ensure!(!threads.is_empty(), "no thread was read");
     Ok(threads.len())
-}
-
-fn threads(wire: &mut Wire) -> anyhow::Result<Vec<Value>> {
-    let (mut threads, mut cursor) = (Vec::new(), Value::Null);
-    loop {
-        let mut params = json!({ "limit": PAGE });
-        if !cursor.is_null() {
-            params["cursor"] = cursor;
-        }
-        let mut page = wire.call("thread/list", &params)?;
-        let found = page["threads"].as_array().context("no list of threads")?;
-        threads.extend(found.iter().cloned());
-        cursor = page["next_cursor"].take();
-        if cursor.is_null() {
-            return Ok(threads);
-        }
-    }
 }
 
 /// All answers about a thread.

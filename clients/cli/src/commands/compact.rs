@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use futures_util::{Stream, stream};
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{
@@ -70,8 +71,8 @@ pub(crate) struct CompactionArgs {
     #[arg(long, value_name = "N", value_parser = select::one_or_more)]
     pub(crate) max_tokens: Option<u64>,
     /// How to compact
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    pub(crate) strategy: StrategyName,
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = strategy())]
+    pub(crate) strategy: Strategy,
     /// Compact the thread as it was after this seq
     #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     pub(crate) as_of: Option<u64>,
@@ -100,30 +101,17 @@ impl CompactionArgs {
     }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum StrategyName {
-    /// The best one configured
-    Auto,
-    /// The recorded checkpoint; needs no model and cannot fail
-    Checkpoint,
-    /// A summary written by a model
-    Summary,
-    /// A summary and the checkpoint
-    Hybrid,
-    /// The provider's own compaction
-    Remote,
-}
-
-impl From<StrategyName> for Strategy {
-    fn from(name: StrategyName) -> Self {
-        match name {
-            StrategyName::Auto => Self::Auto,
-            StrategyName::Checkpoint => Self::Checkpoint,
-            StrategyName::Summary => Self::Summary,
-            StrategyName::Hybrid => Self::Hybrid,
-            StrategyName::Remote => Self::Remote,
-        }
-    }
+/// Parses a strategy's name, as on the wire.
+fn strategy() -> impl TypedValueParser<Value = Strategy> {
+    let names = [
+        ("auto", "The best one configured"),
+        ("checkpoint", "The recorded checkpoint; needs no model and cannot fail"),
+        ("summary", "A summary written by a model"),
+        ("hybrid", "A summary and the checkpoint"),
+        ("remote", "The provider's own compaction"),
+    ];
+    PossibleValuesParser::new(names.map(|(name, help)| PossibleValue::new(name).help(help)))
+        .try_map(|name| serde_json::from_value(name.into()))
 }
 
 pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Failure> {
@@ -142,7 +130,7 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     if args.preview {
         let params = PreviewParams {
             thread_id: thread.thread_id,
-            strategy: Some(args.how.strategy.into()),
+            strategy: Some(args.how.strategy),
             max_tokens: args.how.max_tokens,
             as_of: args.how.as_of,
             focus: args.focus,
@@ -153,7 +141,7 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     let params = RunParams {
         thread_id: Some(thread.thread_id.clone()),
         deadline_ms: args.how.deadline_ms(),
-        strategy: Some(args.how.strategy.into()),
+        strategy: Some(args.how.strategy),
         max_tokens: args.how.max_tokens,
         as_of: args.how.as_of,
         install: args.install.then_some(true),

@@ -59,7 +59,7 @@ pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Fai
         thread_id: thread.thread_id.clone(),
         to: args.to,
         as_of: args.how.as_of,
-        strategy: Some(args.how.strategy.into()),
+        strategy: Some(args.how.strategy),
         max_tokens: args.how.max_tokens,
         deadline_ms: args.how.deadline_ms(),
         templates,

@@ -142,8 +142,7 @@ fn run(
         return Err(Failure::new(USAGE, "--gateway only applies to codex"));
     }
     let plan = match options.target {
-        Target::Codex if options.gateway => codex::gateway_plan(direction, socket, port),
-        Target::Codex => codex::plan(direction, socket),
+        Target::Codex => codex::plan(direction, socket, (options.gateway, port)),
         Target::Claude => claude::plan(direction, socket, excerpts),
         Target::Systemd => systemd::plan(direction),
         Target::Vscode => vscode::plan(direction, options.from.as_deref()),

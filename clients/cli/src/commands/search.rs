@@ -7,7 +7,7 @@ use longhaul_protocol::thread::{
 };
 
 use crate::failure::{Failure, USAGE};
-use crate::select;
+use crate::select::{self, ThreadFilter};
 use crate::session::{Page, Session};
 use crate::style::{Style, counted, crop};
 
@@ -30,15 +30,8 @@ pub(crate) struct SearchArgs {
     /// Words to find
     #[arg(required = true)]
     query: Vec<String>,
-    /// Only threads in this folder, or in the nearest above it that has some, within the project
-    #[arg(long, conflicts_with = "cwd")]
-    here: bool,
-    /// Only threads in DIR
-    #[arg(long, value_name = "DIR")]
-    cwd: Option<String>,
-    /// Only threads of this program: codex, claude, gemini, opencode, longhaul
-    #[arg(long, value_name = "NAME")]
-    source: Option<String>,
+    #[command(flatten)]
+    filter: ThreadFilter,
     /// Only this thread, by id or prefix
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
@@ -71,15 +64,12 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
     let (since, until) =
         (moment("since", args.since.as_deref())?, moment("until", args.until.as_deref())?);
     let client = session.connect().await?;
-    let cwd = match args.here {
-        true => Some(select::here(&client).await?),
-        false => args.cwd.as_deref().map(select::folder).transpose()?,
-    };
+    let cwd = args.filter.folder(&client).await?;
     let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
     let params = SearchParams {
         query: args.query.join(" "),
         cwd,
-        source: args.source,
+        source: args.filter.source,
         since,
         until,
         kinds: (!args.kind.is_empty()).then_some(args.kind),

@@ -90,10 +90,10 @@ impl Play<'_> {
     }
 
     fn sequence(&mut self, session: &mut Terminal, way: &Way) -> anyhow::Result<Row> {
-        fs::write(self.daemon.folder().join("config.toml"), way.config())?;
+        fs::write(self.stage.daemon.folder().join("config.toml"), way.config())?;
         self.wire.call("daemon/reload", &json!({}))?;
         let before = newest(&mut self.wire)?["decision"]["decision_id"].clone();
-        let made = self.daemon.compactions()?;
+        let made = self.stage.daemon.compactions()?;
         let mut ended = None;
         // After a hook that was late, the end of the next turn decides.
         for _ in 0..ATTEMPTS {
@@ -115,7 +115,7 @@ impl Play<'_> {
         let requests = self.stage.mock.take();
         let asked = requests.iter().filter(|request| is_compaction(request)).count();
         let notes = requests.iter().filter(|request| last(request).contains(NOTES)).count();
-        let records = self.daemon.compactions()? - made;
+        let records = self.stage.daemon.compactions()? - made;
         let why = decision["not_made"].as_str().unwrap_or_default();
         let agrees = asked == 0
             && records == usize::from(way.is_made)

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use longhaul_protocol::context::{Estimate, EstimateParams, EstimateResult};
 
 use super::input;
@@ -21,25 +22,19 @@ pub(crate) struct EstimateArgs {
     /// File to read [default: standard input]
     file: Option<PathBuf>,
     /// Count exactly, with this tokenizer
-    #[arg(long, value_name = "NAME")]
-    tokenizer: Option<TokenizerName>,
+    #[arg(long, value_name = "NAME", value_parser = tokenizer())]
+    tokenizer: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum TokenizerName {
-    /// Models since GPT-4o
-    O200k,
-    /// GPT-4 and GPT-3.5
-    Cl100k,
+/// Parses a tokenizer's name, as on the wire.
+fn tokenizer() -> PossibleValuesParser {
+    let names = [("o200k", "Models since GPT-4o"), ("cl100k", "GPT-4 and GPT-3.5")];
+    PossibleValuesParser::new(names.map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
 pub(crate) async fn run(args: EstimateArgs, session: &Session) -> Result<(), Failure> {
     let text = input::read(args.file.as_ref())?;
-    let tokenizer = args.tokenizer.map(|name| match name {
-        TokenizerName::O200k => "o200k".to_owned(),
-        TokenizerName::Cl100k => "cl100k".to_owned(),
-    });
-    let params = EstimateParams { text: Some(text), items: None, tokenizer };
+    let params = EstimateParams { text: Some(text), items: None, tokenizer: args.tokenizer };
     let client = session.connect().await?;
     session.print(&while_waiting("counting", client.call::<Estimate>(params)).await?)
 }

@@ -14,13 +14,12 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
-use longhaul_client::Client;
 use longhaul_protocol::policy::{StepEvent, StepResult};
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::compact::{PROTOCOL, check_protocol, read_to_end};
-use super::exchange::{Hook, one_line};
+use super::exchange::{Hook, connect};
 use super::payload::Agent;
 use super::{TURN_EVENT, log_failure, own_command, stdin};
 use crate::commands::app_server::{self, AppServer, ServerFault};
@@ -85,8 +84,7 @@ async fn act(session: &Session, until: Instant) -> Result<(), String> {
     check_protocol(&payload)?;
     let thread_id = payload.session_id.clone().ok_or("the payload names no thread")?;
     // On the person's socket: an agent may not start a sequence that sends it messages.
-    let options = session.options().connect_timeout_ms(CALL_MS).request_timeout_ms(CALL_MS);
-    let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
+    let client = connect(session.options(), CALL_MS).await?;
     let hook = Hook { agent: Agent::Codex, payload: &payload, client: &client, session, until };
     let message = payload.last_assistant_message.clone().filter(|words| !words.is_empty());
     let mut server = match connect_idle(&thread_id).await {

@@ -6,8 +6,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use longhaul_client::ClientError;
 use longhaul_client::briefing::{Briefing, BriefingRequest, LIMIT_MS, OPENING, tail_tokens};
-use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::FOCUS_BYTES_MAX;
 use longhaul_protocol::thread::{Sync, SyncParams};
 use longhaul_protocol::{ErrorKind, compaction};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::compact_undo::{self, Message};
-use super::exchange::{Hook, one_line};
+use super::exchange::{Hook, connect, one_line};
 use super::payload::{Agent, Payload};
 use super::{HookArgs, log_failure, stdin};
 use crate::failure::Failure;
@@ -74,9 +74,7 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
     check_protocol(&payload)?;
     payload.transcript_path = Some(transcript(&payload)?);
     payload.cwd = payload.cwd.or_else(|| Some(std::env::current_dir().ok()?.to_str()?.to_owned()));
-    let options =
-        session.options().agent().connect_timeout_ms(LIMIT_MS).request_timeout_ms(LIMIT_MS);
-    let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
+    let client = connect(session.options().agent(), LIMIT_MS).await?;
     let agent = args.agent.unwrap_or(Agent::Claude);
     let hook = Hook { agent, payload: &payload, client: &client, session, until };
     let thread_id = read_to_end(&hook).await?;

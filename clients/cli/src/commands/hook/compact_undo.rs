@@ -11,7 +11,7 @@ use longhaul_protocol::compaction::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::exchange::one_line;
+use super::exchange::{connect, one_line};
 use super::payload::Payload;
 use crate::session::Session;
 
@@ -57,8 +57,7 @@ pub(super) async fn restore(
     left_ms: u64,
 ) -> Result<Vec<Message>, String> {
     let briefing = payload.briefing.as_deref().ok_or("this session has no briefing by longhaul")?;
-    let options = session.options().connect_timeout_ms(left_ms).request_timeout_ms(left_ms);
-    let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
+    let client = connect(session.options(), left_ms).await?;
     let id = find_compaction(&client, thread_id, briefing).await?;
     let undone = client.call::<Undo>(UndoParams { compaction_id: id });
     let undone = undone.await.map_err(|error| one_line(&error))?;

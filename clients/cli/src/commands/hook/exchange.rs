@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_client::{Client, ClientError};
+use longhaul_client::{Client, ClientError, ConnectOptions};
 use longhaul_protocol::Method;
 use longhaul_protocol::policy::{Step, StepEvent, StepParams, StepResult};
 use longhaul_protocol::thread::{Sync, SyncParams};
@@ -61,6 +61,12 @@ impl Hook<'_> {
             Err(_) => Err("the daemon did not answer in time".to_owned()),
         }
     }
+}
+
+/// A connection whose calls may each take `limit_ms`.
+pub(super) async fn connect(options: ConnectOptions, limit_ms: u64) -> Result<Client, String> {
+    let options = options.connect_timeout_ms(limit_ms).request_timeout_ms(limit_ms);
+    Client::connect(options).await.map_err(|error| one_line(&error))
 }
 
 /// An error with its hint, on one line.

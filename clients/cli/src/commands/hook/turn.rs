@@ -6,13 +6,12 @@
 
 use std::time::Duration;
 
-use longhaul_client::Client;
 use longhaul_protocol::policy::{Effect, StepEvent, StepResult};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::compact::{PROTOCOL, check_protocol, read_to_end};
-use super::exchange::{Hook, one_line};
+use super::exchange::{Hook, connect};
 use super::payload::{Agent, Payload};
 use super::{HookArgs, log_failure, stdin};
 use crate::failure::Failure;
@@ -89,9 +88,7 @@ async fn step(
 ) -> Result<StepResult, String> {
     let payload = stdin().await?;
     check_protocol(&payload)?;
-    let options =
-        session.options().agent().connect_timeout_ms(LIMIT_MS).request_timeout_ms(LIMIT_MS);
-    let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
+    let client = connect(session.options().agent(), LIMIT_MS).await?;
     let agent = args.agent.unwrap_or(Agent::Claude);
     let hook = Hook { agent, payload: &payload, client: &client, session, until };
     let thread_id = read_to_end(&hook).await?;

@@ -33,45 +33,21 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// Seconds that Codex waits for a tool, more than the 135 s in which the MCP server answers a hand-over.
 const TOOL_TIMEOUT_SECONDS: i64 = 150;
 
-/// Installs hooks and server; uninstalling also removes the gateway.
-pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
-    let mut plan = Plan::new(direction);
-    let home = home()?;
-    let socket = socket_for(&home, socket);
-    let socket = socket.as_deref();
-    match direction {
-        Direction::Install => install(&mut plan, &home, socket, None)?,
-        Direction::Uninstall => uninstall(&mut plan, &home)?,
-    }
-    Ok(plan)
-}
-
-/// Installs the gateway with hooks and server; uninstalls only the gateway.
-pub(super) fn gateway_plan(
+/// Installs hooks and server, on request with the gateway; uninstalls all of it, on request only the gateway.
+pub(super) fn plan(
     direction: Direction,
     socket: Option<&Path>,
-    port: Option<u16>,
+    (is_gateway, port): (bool, Option<u16>),
 ) -> Result<Plan, Failure> {
     let mut plan = Plan::new(direction);
     let home = home()?;
-    let socket = socket_for(&home, socket);
-    let socket = socket.as_deref();
     match direction {
         Direction::Install => {
-            let mut gateway = GatewayPlan::new(port)?;
-            install(&mut plan, &home, socket, Some(&mut gateway))?;
-            gateway.finish(&mut plan, socket)?;
+            let gateway = is_gateway.then(|| GatewayPlan::new(port)).transpose()?;
+            let socket = socket_for(&home, socket);
+            install(&mut plan, &home, socket.as_deref(), gateway)?;
         }
-        Direction::Uninstall => {
-            let config_path = home.join("config.toml");
-            let mut warnings = Vec::new();
-            plan.change(edit_config(&config_path, |text| {
-                text.map(|text| codex_gateway::remove(&config_path, text, &mut warnings))
-                    .transpose()
-            })?);
-            plan.warnings.extend(warnings);
-            codex_gateway::finish_removal(&mut plan, &home)?;
-        }
+        Direction::Uninstall => uninstall(&mut plan, &home, is_gateway)?,
     }
     Ok(plan)
 }
@@ -98,7 +74,7 @@ fn install(
     plan: &mut Plan,
     home: &Path,
     socket: Option<&Path>,
-    gateway: Option<&mut GatewayPlan>,
+    mut gateway: Option<GatewayPlan>,
 ) -> Result<(), Failure> {
     let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
     let hooks = Hooks::new(&place::longhaul()?, socket, "codex");
@@ -112,7 +88,7 @@ fn install(
         if let Some(program) = &program {
             text = Some(put_server(&config_path, text.as_deref(), program, socket)?);
         }
-        if let Some(gateway) = gateway {
+        if let Some(gateway) = &mut gateway {
             text = Some(gateway.put(&config_path, text.as_deref().unwrap_or_default())?);
         }
         Ok(text)
@@ -133,19 +109,24 @@ fn install(
     plan.notes.push(
         "Codex runs new hooks only after you approve them: start codex and type /hooks.".into(),
     );
-    Ok(())
+    gateway.map_or(Ok(()), |gateway| gateway.finish(plan, socket))
 }
 
-fn uninstall(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
+fn uninstall(plan: &mut Plan, home: &Path, only_gateway: bool) -> Result<(), Failure> {
     let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
-    plan.change(Change::edit(hooks_path.clone(), |text| remove_hooks(&hooks_path, text))?);
-    let mut warnings = Vec::new();
-    plan.change(edit_config(&config_path, |text| {
-        let text = remove_server(&config_path, text)?;
-        text.map(|text| codex_gateway::remove(&config_path, &text, &mut warnings)).transpose()
-    })?);
-    plan.warnings.extend(warnings);
-    if !plan.is_empty() {
+    if !only_gateway {
+        plan.change(Change::edit(hooks_path.clone(), |text| remove_hooks(&hooks_path, text))?);
+    }
+    let warnings = &mut plan.warnings;
+    let config = edit_config(&config_path, |text| {
+        let text = match only_gateway {
+            true => text.map(str::to_owned),
+            false => remove_server(&config_path, text)?,
+        };
+        text.map(|text| codex_gateway::remove(&config_path, &text, warnings)).transpose()
+    })?;
+    plan.change(config);
+    if !only_gateway && !plan.is_empty() {
         plan.notes.push(
             "Codex may ask you to approve hooks that were listed after ours again (/hooks).".into(),
         );

@@ -5,7 +5,7 @@ use longhaul_protocol::thread::{ThreadList, ThreadListParams, ThreadListResult, 
 
 use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
-use crate::select::{self, short_len};
+use crate::select::{ThreadFilter, short_len};
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count, tokens};
 
@@ -17,27 +17,17 @@ Examples:
   longhaul thread list --here -n 5          the newest five of this folder
   longhaul thread list --source codex --json | jq -r '.threads[].thread_id'")]
 pub(crate) struct ThreadListArgs {
-    /// Only threads in this folder, or in the nearest above it that has some, within the project
-    #[arg(long, conflicts_with = "cwd")]
-    here: bool,
-    /// Only threads in DIR
-    #[arg(long, value_name = "DIR")]
-    cwd: Option<String>,
-    /// Only threads of this program: codex, claude, gemini, opencode, longhaul
-    #[arg(long, value_name = "NAME")]
-    source: Option<String>,
+    #[command(flatten)]
+    filter: ThreadFilter,
     #[command(flatten)]
     slice: Slice,
 }
 
 pub(crate) async fn run(args: ThreadListArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let cwd = match args.here {
-        true => Some(select::here(&client).await?),
-        false => args.cwd.as_deref().map(select::folder).transpose()?,
-    };
+    let cwd = args.filter.folder(&client).await?;
     let params = ThreadListParams {
-        source: args.source,
+        source: args.filter.source,
         cwd,
         limit: Some(args.slice.limit),
         cursor: args.slice.cursor,

@@ -1,9 +1,7 @@
 //! The policy's sequence in Codex while its app server fails, at each of its calls.
 
 use std::fs::{self, Permissions};
-use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use longhaul_client::scripted::{Reply, Script};
@@ -15,7 +13,7 @@ use serde_json::json;
 use crate::answers::script;
 use crate::codex_server::{CodexServer, ServerFailure};
 use crate::hook::stepped_in;
-use crate::{Desk, Done};
+use crate::{Desk, Done, run_with};
 
 /// A call takes at most ten seconds, and one fails.
 const BOUND: Duration = Duration::from_secs(15);
@@ -54,10 +52,7 @@ impl Desk {
         });
         let mut command = self.program();
         command.args(["hook", name, "--agent", "codex"]).env("CODEX_HOME", home);
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
-        Done::of(child.wait_with_output().unwrap())
+        run_with(&mut command, &payload.to_string())
     }
 
     /// The events that the policy received.

@@ -1,6 +1,7 @@
 //! Scripted answers of a daemon with a few threads; times are relative to now.
 
-use longhaul_client::scripted::{Script, set};
+use longhaul_client::scripted::{Reply, Script, set};
+use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_protocol::{
     archive, checkpoint, compaction, context, daemon, history, message_history, thread,
 };
@@ -16,7 +17,7 @@ pub(crate) fn script() -> Script {
         .result::<daemon::Status>(status())
         .result::<thread::ThreadList>(json!({ "threads": [thread(), other()], "next_cursor": "c2" }))
         .on::<thread::ThreadGet>(|params| match params.thread_id.as_str() {
-            THREAD => longhaul_client::scripted::Reply::Result(json!({
+            THREAD => Reply::Result(json!({
                 "thread": thread(),
                 "files": [
                     { "path": "/home/user/.codex/sessions/a.jsonl", "bytes": 2_500_000, "offset": 2_500_000, "generation": 0, "current": true },
@@ -24,10 +25,7 @@ pub(crate) fn script() -> Script {
                 ],
                 "checkpoint_seq": 4_321,
             })),
-            _ => longhaul_client::scripted::Reply::Error(longhaul_protocol::WireError::new(
-                longhaul_protocol::ErrorKind::ThreadNotFound,
-                "no such thread",
-            )),
+            _ => Reply::Error(WireError::new(ErrorKind::ThreadNotFound, "no such thread")),
         })
         .result::<context::Usage>(usage())
         .result::<thread::Bill>(bill())
@@ -118,13 +116,12 @@ fn of_archive(script: Script) -> Script {
         }))
         .result::<archive::Forget>(json!({ "removed_bytes": 2_500_000, "only_copy": true }))
         .on::<archive::Restore>(move |params| {
-            use longhaul_protocol::ErrorKind::{ArchiveDamaged, FileExists};
-            let refused = |kind| longhaul_client::scripted::Reply::Error(longhaul_protocol::WireError::new(kind, "no"));
+            let refused = |kind| Reply::Error(WireError::new(kind, "no"));
             let id = params.thread_id.as_str();
             match id {
-                OTHER => refused(FileExists),
-                id if id == damaged => refused(ArchiveDamaged),
-                _ => longhaul_client::scripted::Reply::Result(json!({
+                OTHER => refused(ErrorKind::FileExists),
+                id if id == damaged => refused(ErrorKind::ArchiveDamaged),
+                _ => Reply::Result(json!({
                     "thread_id": id, "redacted": false,
                     "files": [{ "path": "/home/user/.codex/sessions/a.jsonl", "bytes": 2_500_000 }],
                     "command": ["codex", "resume", id],

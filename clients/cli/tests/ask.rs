@@ -1,5 +1,6 @@
 use longhaul_client::scripted::{Reply, set};
 use longhaul_protocol::compaction::Strategy;
+use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_protocol::{checkpoint, compaction, context, history, job, memory, thread};
 use serde_json::{Value, json};
 
@@ -175,7 +176,6 @@ fn compact_sends_the_prompt_file() {
 
 #[test]
 fn ambiguous_id_lists_candidates() {
-    use longhaul_protocol::{ErrorKind, WireError};
     let desk = Desk::new(script().on::<thread::ThreadGet>(|_| {
         let message = "thread \"0199a213\" could be 2 of them";
         let error =
@@ -325,17 +325,9 @@ fn append(desk: &Desk, input: &str, args: &[&str]) -> Done {
 
 #[test]
 fn append_to_a_thread_of_an_agent_is_explained() {
-    let answer = |_| {
-        Reply::Error(longhaul_protocol::WireError::new(
-            longhaul_protocol::ErrorKind::ThreadNotFound,
-            "no thread",
-        ))
-    };
-    let done = append(
-        &Desk::new(script().on::<thread::Append>(answer)),
-        "{\"client_item_id\":\"a\",\"item\":{}}\n",
-        &[],
-    );
+    let answer = |_| Reply::Error(WireError::new(ErrorKind::ThreadNotFound, "no thread"));
+    let desk = Desk::new(script().on::<thread::Append>(answer));
+    let done = append(&desk, "{\"client_item_id\":\"a\",\"item\":{}}\n", &[]);
     assert!(done.stderr.contains("only a thread of longhaul thread open"), "{done:?}");
 }
 

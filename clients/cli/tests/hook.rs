@@ -1,4 +1,3 @@
-use std::io::Write;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +9,7 @@ use longhaul_protocol::{checkpoint, compaction, context, history, memory, policy
 use serde_json::{Value, json};
 
 use crate::answers::{COMPACTION, script, with};
-use crate::{Desk, Done, program};
+use crate::{Desk, Done, program, run_with};
 
 mod plugin;
 
@@ -27,7 +26,7 @@ fn payload(event: &str, more: &Value) -> String {
 }
 
 impl Desk {
-    /// Runs the hook; stdin stays open after the payload, as some agents leave it.
+    /// Runs the hook.
     fn hook(&self, payload: &str) -> Done {
         self.hook_with(&[], payload)
     }
@@ -54,13 +53,7 @@ impl Desk {
             .args(args)
             .env("CLAUDE_CONFIG_DIR", self.folder.path().join(".claude"))
             .env("LONGHAUL_AUTOSTART", "0");
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        stdin.write_all(payload.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        drop(stdin);
-        Done::of(output)
+        run_with(&mut command, payload)
     }
 }
 

@@ -21,11 +21,13 @@ mod terminal;
 mod up;
 mod watch;
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use longhaul_client::scripted::{Script, ScriptedServer, field, text_at};
 use longhaul_protocol::Method;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A scripted daemon, and the program connected to it.
@@ -125,4 +127,29 @@ fn surround(command: &mut Command, folder: &Path) {
 
 fn run(command: &mut Command) -> Done {
     Done::of(command.output().unwrap())
+}
+
+/// Runs it with this input; its stdin stays open after that, as some agents leave it.
+fn run_with(command: &mut Command, input: &str) -> Done {
+    let mut child = piped(command.stdin(Stdio::piped()));
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    Done::of(output)
+}
+
+fn piped(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// The lines that a running program prints.
+fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap)
+}
+
+/// Presses Ctrl-C, after which the program must end without an error.
+fn interrupt(mut child: Child) {
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

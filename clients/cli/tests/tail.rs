@@ -1,15 +1,12 @@
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer, field, text_at};
 use longhaul_protocol::daemon::Initialize;
 use longhaul_protocol::{ErrorKind, WireError, event, thread};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::answers::{THREAD, script};
-use crate::{end, program};
+use crate::{end, interrupt, lines, piped, program};
 
 fn item(seq: u64) -> Value {
     json!({ "seq": seq, "kind": "tool_call", "tokens": 1, "handle": "h", "excerpt": format!("item {seq}") })
@@ -37,7 +34,7 @@ fn follow_shows_new_items_survives_a_restart_and_ends_with_ctrl_c() {
     let socket = folder.path().join("v1.sock");
     let first = ScriptedServer::start(&socket, daemon(10)).unwrap();
     let mut child = follow(folder.path(), &socket);
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = lines(&mut child);
     let mut next = || {
         let row: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
         assert_eq!(text_at(&row, "thread_id"), THREAD);
@@ -50,8 +47,7 @@ fn follow_shows_new_items_survives_a_restart_and_ends_with_ctrl_c() {
     let second = ScriptedServer::start(&socket, daemon(13)).unwrap();
     assert_eq!((next(), next(), next()), (10, 11, 12));
 
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    interrupt(child);
     drop(second);
 }
 
@@ -61,8 +57,8 @@ fn follow_ends_with_a_daemon_of_another_version() {
     let socket = folder.path().join("v1.sock");
     let first = ScriptedServer::start(&socket, daemon(10)).unwrap();
     let mut child = follow(folder.path(), &socket);
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    lines.next().unwrap().unwrap();
+    let mut lines = lines(&mut child);
+    lines.next().unwrap();
     end(first);
     let newer = script().on::<Initialize>(|_| {
         let error = WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3 are spoken");
@@ -78,5 +74,5 @@ fn follow_ends_with_a_daemon_of_another_version() {
 fn follow(folder: &Path, socket: &Path) -> std::process::Child {
     let mut command = program(folder);
     let args = ["thread", "tail", "-f", "-n", "1", "--json", "--socket"];
-    command.args(args).arg(socket).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    piped(command.args(args).arg(socket))
 }

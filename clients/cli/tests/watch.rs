@@ -1,13 +1,11 @@
-use std::io::{self, BufRead, BufReader};
-use std::process::Stdio;
+use std::io;
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer, field};
 use longhaul_protocol::{event, policy};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::answers::{THREAD, script};
-use crate::{Desk, end};
+use crate::{Desk, end, interrupt, lines, piped};
 
 /// The evaluation of the thread at `turn`.
 fn evaluated(turn: u64) -> Value {
@@ -81,14 +79,14 @@ fn of_turns(first: u64, events: Vec<String>) -> Script {
 fn watch(desk: &Desk, more: &[&str]) -> std::process::Child {
     let mut command = desk.program();
     command.args(["watch", THREAD]).args(more);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    piped(&mut command)
 }
 
 #[test]
 fn every_change_prints_a_line_until_ctrl_c() {
     let desk = desk();
     let mut child = watch(&desk, &[]);
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = lines(&mut child);
     let expected = [
         "turn   1   40.0k used   80 % left  asap       [commit]  \
          wait: asap needs another sign than turn_complete  emergency in 3 turns",
@@ -100,8 +98,7 @@ fn every_change_prints_a_line_until_ctrl_c() {
     for line in expected {
         assert_eq!(lines.next().as_deref(), Some(line));
     }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    interrupt(child);
 }
 
 #[test]
@@ -109,28 +106,26 @@ fn decisions_and_a_crossed_limit_print_a_line() {
     let events = vec![crossed("another"), decided("wait"), crossed(THREAD), decided("compact")];
     let desk = desk_with_events(events);
     let mut child = watch(&desk, &[]);
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let lines = lines(&mut child);
     let mut messages = lines.filter(|line| !line.starts_with("turn"));
     let crossed = "compaction limit reached: 180k of 200k tokens, 10 % left";
     assert_eq!(messages.next().as_deref(), Some(crossed));
     let decided =
         "the policy decided: compact at asap, 12 % left (longhaul policy explain --decision 7)";
     assert_eq!(messages.next().as_deref(), Some(decided));
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    child.wait().unwrap();
+    interrupt(child);
 }
 
 #[test]
 fn json_lines_are_the_daemons_answers() {
     let desk = desk();
     let mut child = watch(&desk, &["--json"]);
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = lines(&mut child);
     for turn in 1..=3 {
         let now: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
         assert_eq!(field(&now, "turn"), turn);
     }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    child.wait().unwrap();
+    interrupt(child);
     let methods: Vec<_> = desk.server.requests().into_iter().map(|(method, _)| method).collect();
     assert!(!methods.contains(&"policy/log".to_owned()), "no unneeded requests");
 }
@@ -139,7 +134,7 @@ fn json_lines_are_the_daemons_answers() {
 fn a_daemon_that_restarts_is_watched_again() {
     let desk = desk_with_events(Vec::new());
     let mut child = watch(&desk, &["--json"]);
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = lines(&mut child);
     let mut errors = child.stderr.take().unwrap();
     let mut next = || {
         let Some(line) = lines.next() else {
@@ -155,8 +150,7 @@ fn a_daemon_that_restarts_is_watched_again() {
     let _second = ScriptedServer::start(&socket, of_turns(9, vec![updated(THREAD)])).unwrap();
     assert_eq!((next(), next()), (9, 10));
 
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    interrupt(child);
 }
 
 #[test]

@@ -15,9 +15,11 @@ use crate::provider::{Message, Provider, answer, gzipped, post};
 pub(crate) const THREAD: &str = "01a1fb89-d149-7880-b4c7-a406f611a53c";
 const VIEW: &str = "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename \"parse\".\n";
 const BRIEFING: &str = "The conversation so far was compacted.\n\n[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename \"parse\".\n";
+/// What the model answers.
+pub(crate) const MODEL: &str = "data: by the model\n\n";
 const MARKER: &str = "longhaul-view-";
 
-fn output(id: &str) -> Value {
+pub(crate) fn output(id: &str) -> Value {
     json!({ "type": "function_call_output", "call_id": id, "output": "ok" })
 }
 
@@ -79,18 +81,19 @@ fn events(message: &Message) -> Vec<Value> {
     events.collect()
 }
 
-fn provider() -> Provider {
-    Provider::saying(answer(
-        "200 OK",
-        "content-type: text/event-stream\r\n",
-        "data: by the model\n\n",
-    ))
+/// A provider whose model answers, and a gateway before it with this daemon, if any.
+pub(crate) fn rig(script: Option<Script>) -> (Provider, Desk) {
+    let provider = Provider::saying(answer("200 OK", "content-type: text/event-stream\r\n", MODEL));
+    let desk = match script {
+        Some(script) => Desk::with_daemon(&provider.url(), script),
+        None => Desk::new(&provider.url()),
+    };
+    (provider, desk)
 }
 
 #[test]
 fn the_plain_prompt_is_answered_by_the_views_words() {
-    let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), daemon());
+    let (provider, desk) = rig(Some(daemon()));
     for prompt in ["You are performing a CONTEXT CHECKPOINT COMPACTION. Write.", "Sum it up."] {
         let input = json!([output("call_9"), summary_prompt(prompt)]);
         let events = events(&desk.send(&request(&desk, &input)));
@@ -107,8 +110,7 @@ fn the_plain_prompt_is_answered_by_the_views_words() {
 
 #[test]
 fn the_trigger_is_answered_by_an_item_whose_view_goes_upstream_later() {
-    let provider = provider();
-    let mut desk = Desk::with_daemon(&provider.url(), daemon());
+    let (provider, mut desk) = rig(Some(daemon()));
     let events = events(&desk.send(&request(&desk, &json!([output("call_9"), trigger()]))));
     assert_eq!(events.len(), 2, "{events:?}");
     let item = field(&events[0], "item");
@@ -147,12 +149,11 @@ fn the_trigger_is_answered_by_an_item_whose_view_goes_upstream_later() {
 
 #[test]
 fn a_compaction_that_is_left_to_the_provider_carries_no_marker_of_an_earlier_one() {
-    let provider = provider();
-    let mut desk = Desk::with_daemon(&provider.url(), daemon());
+    let (provider, mut desk) = rig(Some(daemon()));
     let first = events(&desk.send(&request(&desk, &json!([output("call_9"), trigger()]))));
     desk = Desk::new(&provider.url());
     let input = json!([field(&first[0], "item"), output("call_9"), trigger()]);
-    assert_eq!(desk.send(&request(&desk, &input)).text(), "data: by the model\n\n");
+    assert_eq!(desk.send(&request(&desk, &input)).text(), MODEL);
     let received = provider.received().pop().unwrap();
     assert!(
         !received.text().contains(MARKER) && received.text().contains("Rename"),
@@ -169,14 +170,10 @@ fn refused(kind: ErrorKind) -> Reply {
 
 /// Sends a compaction through a gateway with this daemon, and checks that it went upstream as it came.
 fn is_left(script: Option<Script>, newest: &str, why: &str) {
-    let provider = provider();
-    let desk = match script {
-        Some(script) => Desk::with_daemon(&provider.url(), script),
-        None => Desk::new(&provider.url()),
-    };
+    let (provider, desk) = rig(script);
     for last in [trigger(), summary_prompt("You are performing a CONTEXT CHECKPOINT COMPACTION.")] {
         let sent = request(&desk, &json!([output(newest), last]));
-        assert_eq!(desk.send(&sent).text(), "data: by the model\n\n", "{why}");
+        assert_eq!(desk.send(&sent).text(), MODEL, "{why}");
         let received = provider.received().pop().unwrap();
         assert!(sent.ends_with(&received.body), "{why}: the bytes as they came");
     }
@@ -187,49 +184,27 @@ fn is_left(script: Option<Script>, newest: &str, why: &str) {
 }
 
 #[test]
-fn without_a_daemon_the_request_goes_upstream_as_it_came() {
-    is_left(None, "call_9", "no daemon answers");
-}
-
-#[test]
-fn a_daemon_that_does_not_answer_is_waited_for_a_second_and_no_longer() {
-    is_left(
-        Some(daemon().on::<compaction::Run>(|_| Reply::Lines(Vec::new()))),
-        "call_9",
-        "1000 ms",
-    );
-}
-
-#[test]
-fn a_daemon_that_has_not_read_the_newest_item_is_not_asked_for_a_view() {
-    is_left(Some(daemon()), "call_10", "1000 ms");
-}
-
-#[test]
-fn a_thread_nobody_knows_is_left_to_the_provider() {
-    let script = daemon().on::<thread::Sync>(|_| refused(ErrorKind::ThreadNotFound));
-    is_left(Some(script), "call_9", "1000 ms");
-}
-
-#[test]
-fn a_daemon_that_refuses_is_said_with_its_reason() {
-    let script = daemon().on::<compaction::Run>(|_| refused(ErrorKind::SourceChanged));
-    is_left(Some(script), "call_9", "no");
-}
-
-#[test]
-fn a_daemon_of_another_protocol_version_leaves_the_request_to_the_provider() {
-    let script = daemon().on::<daemon::Initialize>(|_| {
+fn a_compaction_that_the_daemon_has_no_view_for_goes_upstream_as_it_came() {
+    let silent = daemon().on::<compaction::Run>(|_| Reply::Lines(Vec::new()));
+    let unknown = daemon().on::<thread::Sync>(|_| refused(ErrorKind::ThreadNotFound));
+    let refusing = daemon().on::<compaction::Run>(|_| refused(ErrorKind::SourceChanged));
+    let newer = daemon().on::<daemon::Initialize>(|_| {
         let error = WireError::new(ErrorKind::VersionUnsupported, "revisions 2 to 3");
         Reply::Error(error.with_detail(json!({ "disagreement": Disagreement::ClientTooOld })))
     });
-    is_left(Some(script), "call_9", "this client is too old for the running daemon");
+    is_left(None, "call_9", "no daemon answers");
+    // It is waited for a second and no longer.
+    is_left(Some(silent), "call_9", "1000 ms");
+    // It has not read the newest item.
+    is_left(Some(daemon()), "call_10", "1000 ms");
+    is_left(Some(unknown), "call_9", "1000 ms");
+    is_left(Some(refusing), "call_9", "no");
+    is_left(Some(newer), "call_9", "this client is too old for the running daemon");
 }
 
 #[test]
 fn other_requests_are_none_even_where_they_speak_of_compactions() {
-    let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), daemon());
+    let (provider, desk) = rig(Some(daemon()));
     let quoted = "what does \"You are performing a CONTEXT CHECKPOINT COMPACTION\" mean?";
     let inputs = [
         json!([output("call_9"), summary_prompt(quoted)]),

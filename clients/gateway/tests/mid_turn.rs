@@ -7,16 +7,11 @@ use longhaul_protocol::policy;
 use longhaul_protocol::policy::StepEvent;
 use serde_json::{Value, json};
 
-use crate::compact::{THREAD, daemon, request};
+use crate::compact::{MODEL, THREAD, daemon, output, request, rig};
 use crate::desk::Desk;
-use crate::provider::{Message, Provider, answer, post};
+use crate::provider::{Message, Provider, post};
 
-const MODEL: &str = "data: by the model\n\n";
 const CODEX: &str = "codex_exec/0.169.0 (Debian 12.0.0; x86_64)";
-
-fn provider() -> Provider {
-    Provider::saying(answer("200 OK", "content-type: text/event-stream\r\n", MODEL))
-}
 
 /// A daemon whose policy wants a compaction at the first `times` steps.
 fn policy(times: usize, mid_turn: bool) -> Script {
@@ -32,10 +27,6 @@ fn policy(times: usize, mid_turn: bool) -> Script {
         });
         Reply::Result(json!({ "thread_id": THREAD, "watcher": watcher, "effects": effects }))
     })
-}
-
-fn output(id: &str) -> Value {
-    json!({ "type": "function_call_output", "call_id": id, "output": "ok" })
 }
 
 /// Codex's next request of a turn, after a tool.
@@ -74,8 +65,7 @@ fn completed(message: &Message) -> Value {
 
 #[test]
 fn the_policy_has_codex_compact_and_learns_that_it_did() {
-    let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), policy(1, true));
+    let (provider, desk) = rig(Some(policy(1, true)));
     let full = completed(&desk.send(&next(&desk, CODEX, "call_9")));
     assert_eq!(field(&full, "response.end_turn"), false, "{full}");
     assert_eq!(field(&full, "response.output"), &json!([]), "{full}");
@@ -93,8 +83,7 @@ fn the_policy_has_codex_compact_and_learns_that_it_did() {
 
 #[test]
 fn where_codex_does_not_compact_the_turn_goes_on_and_the_policy_is_told() {
-    let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), policy(1, true));
+    let (provider, desk) = rig(Some(policy(1, true)));
     completed(&desk.send(&next(&desk, CODEX, "call_9")));
     is_passed(&desk, &provider, &next(&desk, CODEX, "call_9"));
     let reason = reason(&desk);
@@ -103,8 +92,7 @@ fn where_codex_does_not_compact_the_turn_goes_on_and_the_policy_is_told() {
 
 #[test]
 fn a_view_that_would_be_older_than_the_history_is_not_announced() {
-    let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), policy(1, true));
+    let (provider, desk) = rig(Some(policy(1, true)));
     is_passed(&desk, &provider, &next(&desk, CODEX, "call_10"));
     let reason = reason(&desk);
     assert!(reason.contains("not read"), "{reason}");
@@ -112,8 +100,7 @@ fn a_view_that_would_be_older_than_the_history_is_not_announced() {
 
 #[test]
 fn without_the_setting_the_policy_is_asked_once_and_requests_pass() {
-    let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), policy(9, false));
+    let (provider, desk) = rig(Some(policy(9, false)));
     for _ in 0..3 {
         is_passed(&desk, &provider, &next(&desk, CODEX, "call_9"));
     }
@@ -122,8 +109,7 @@ fn without_the_setting_the_policy_is_asked_once_and_requests_pass() {
 
 #[test]
 fn a_version_that_would_end_the_turn_is_never_answered_and_no_daemon_delays_none() {
-    let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), policy(9, true));
+    let (provider, desk) = rig(Some(policy(9, true)));
     is_passed(&desk, &provider, &next(&desk, "codex_exec/0.168.0 (Debian)", "call_9"));
     assert!(events(&desk).is_empty());
     let alone = Desk::new(&provider.url());
@@ -133,8 +119,7 @@ fn a_version_that_would_end_the_turn_is_never_answered_and_no_daemon_delays_none
 /// Otherwise every request of the turn would wait for it.
 #[test]
 fn a_daemon_that_does_not_answer_is_asked_once() {
-    let provider = provider();
-    let desk = Desk::with_daemon(&provider.url(), daemon().on::<policy::Step>(|_| Reply::Close));
+    let (provider, desk) = rig(Some(daemon().on::<policy::Step>(|_| Reply::Close)));
     for _ in 0..3 {
         is_passed(&desk, &provider, &next(&desk, CODEX, "call_9"));
     }

@@ -7,16 +7,11 @@ use longhaul_protocol::{AgentAccess, ErrorKind, METHODS};
 use serde_json::{Value, json};
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, Response, field, message, soon, text_at};
+use crate::support::{Client, Daemon, Response, field, found, github_token, message, text_at};
 
 const OWN: &str = "019cadd3-0000-7000-8000-00000000000a";
 const OTHER: &str = "019cadd3-0000-7000-8000-00000000000b";
 const NOWHERE: &str = "019cadd3-0000-7000-8000-00000000000c";
-
-/// Invented, and assembled here so that no scanner reports this file as a leak.
-fn secret() -> String {
-    ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat()
-}
 
 /// The folder of this process, as the daemon sees it.
 fn own_folder() -> PathBuf {
@@ -39,7 +34,7 @@ impl Desk {
         std::fs::create_dir_all(&other_folder).unwrap();
         let thread = |id: &str, cwd: &Path| {
             let mut rollout = Rollout::with_rounds(id, cwd, "Repair the turbine.", 3);
-            rollout.command("cat .env", 0, &format!("GITHUB_TOKEN={}\n", secret()));
+            rollout.command("cat .env", 0, &format!("GITHUB_TOKEN={}\n", github_token()));
             rollout.message("assistant", "The turbine turns.").turn_ended();
             rollout.write(home.path())
         };
@@ -199,7 +194,10 @@ async fn an_agent_cannot_speak_as_the_person() {
 async fn secrets_of_a_transcript_are_redacted_on_the_agents_socket() {
     let mut desk = Desk::new().await;
     let whole = desk.person.request("history/get", json!({ "thread_id": OWN })).await;
-    assert!(whole.result().to_string().contains(&secret()), "the person's history is as it was");
+    assert!(
+        whole.result().to_string().contains(&github_token()),
+        "the person's history is as it was"
+    );
     let listed = desk.person.request("thread/items", json!({ "thread_id": OWN })).await;
     let items = field(listed.result(), "items").as_array().unwrap();
     let handles: Vec<&str> = items.iter().map(|item| text_at(item, "handle")).collect();
@@ -210,7 +208,7 @@ async fn secrets_of_a_transcript_are_redacted_on_the_agents_socket() {
         agent.request("checkpoint/get", json!({ "thread_id": OWN })).await,
         agent.request("compaction/run", json!({ "thread_id": OWN })).await,
         agent.request("context/truncate", json!({
-            "text": format!("GITHUB_TOKEN={}", secret()), "policy": { "mode": "lines", "limit": 9 },
+            "text": format!("GITHUB_TOKEN={}", github_token()), "policy": { "mode": "lines", "limit": 9 },
         })).await,
     ];
     let mut raw = 0;
@@ -222,14 +220,14 @@ async fn secrets_of_a_transcript_are_redacted_on_the_agents_socket() {
                 .await
                 .result()
                 .to_string()
-                .contains(&secret()),
+                .contains(&github_token()),
         );
         answers.push(agent.request("history/expand", expand).await);
     }
     assert!(raw > 0, "one of the items holds it");
     for answer in &answers {
         let text = answer.result().to_string();
-        assert!(!text.contains(&secret()), "{text}");
+        assert!(!text.contains(&github_token()), "{text}");
     }
     let expanded = answers.iter().any(|it| it.result().to_string().contains("[REDACTED_SECRET]"));
     assert!(expanded, "it was replaced, not lost");
@@ -271,16 +269,13 @@ async fn an_ordinary_session_works_on_the_agents_socket() {
     }
     let listed = agent.request("thread/list", json!({ "limit": 1 })).await;
     assert_eq!(text_at(listed.result(), "threads.0.thread_id"), OWN, "its own without being asked");
-    let indexed = async {
-        loop {
-            let found = agent.request("thread/search", json!({ "query": "turbine" })).await;
-            let hits = field(found.result(), "hits").as_array().unwrap().clone();
-            if !hits.is_empty() && text_at(found.result(), "indexed.state") == "idle" {
-                return hits;
-            }
-        }
-    };
-    let hits = soon("the index has everything", indexed).await;
+    let hits = found("the index has everything", async || {
+        let found = agent.request("thread/search", json!({ "query": "turbine" })).await;
+        let hits = field(found.result(), "hits").as_array().unwrap().clone();
+        let is_idle = text_at(found.result(), "indexed.state") == "idle";
+        (is_idle && !hits.is_empty()).then_some(hits)
+    })
+    .await;
     assert!(hits.iter().all(|hit| text_at(hit, "thread_id") == OWN), "{hits:?}");
 }
 
@@ -315,8 +310,7 @@ async fn no_program_is_run_because_a_caller_names_it() {
         "[providers.tool]\nkind = \"command\"\ncommand = [\"touch\", {:?}]\n",
         ran.to_str().unwrap()
     );
-    let (_daemon, mut person) = Daemon::with_client(home, &config).await;
-    person.sync(OWN).await;
+    let (_daemon, mut person) = Daemon::synced(home, &config, OWN).await;
     let model = json!({ "name": "m", "provider": "tool" });
     let run = json!({ "thread_id": OWN, "strategy": "summary", "model": model });
     let answer = person.request("compaction/run", run).await;

@@ -9,18 +9,13 @@ use longhaul_protocol::{AgentAccess, ErrorKind, METHODS};
 use serde_json::{Value, json};
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, Process, field, soon, text_at};
+use crate::support::{Client, Daemon, Process, configure, field, found, github_token, text_at};
 
 const AT_ROOT: &str = "019cadd3-0000-7000-8000-0000000000a1";
 const BELOW: &str = "019cadd3-0000-7000-8000-0000000000a2";
 const NEIGHBOR: &str = "019cadd3-0000-7000-8000-0000000000b1";
 const SAME_BEGINNING: &str = "019cadd3-0000-7000-8000-0000000000b2";
 const ABOVE: &str = "019cadd3-0000-7000-8000-0000000000b3";
-
-/// Invented, and assembled here so that no scanner reports this file as a leak.
-fn secret() -> String {
-    ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat()
-}
 
 /// The folder of this process, as the daemon sees it.
 fn here() -> PathBuf {
@@ -43,20 +38,17 @@ fn ids(rows: &Value) -> Vec<&str> {
 
 /// The hits for `turbine` once everything is indexed.
 async fn searched(client: &mut Client, params: &Value) -> Value {
-    let indexed = async {
-        loop {
-            let found = client.request("thread/search", params.clone()).await;
-            // The index opens after the socket.
-            if found.kind() == Some(ErrorKind::StoreBusy) {
-                continue;
-            }
-            let (hits, indexed) = (field(found.result(), "hits"), field(found.result(), "indexed"));
-            if text_at(indexed, "state") == "idle" && *field(indexed, "items") != 0 {
-                return hits.clone();
-            }
+    found("the index has everything", async || {
+        let found = client.request("thread/search", params.clone()).await;
+        // The index opens after the socket.
+        if found.kind() == Some(ErrorKind::StoreBusy) {
+            return None;
         }
-    };
-    soon("the index has everything", indexed).await
+        let (hits, indexed) = (field(found.result(), "hits"), field(found.result(), "indexed"));
+        let is_whole = text_at(indexed, "state") == "idle" && *field(indexed, "items") != 0;
+        is_whole.then(|| hits.clone())
+    })
+    .await
 }
 
 #[tokio::test]
@@ -104,20 +96,19 @@ async fn an_agent_below_the_root_finds_threads_of_the_root_and_none_of_a_neighbo
 #[tokio::test]
 async fn secrets_in_names_are_redacted_in_all_answers_and_errors() {
     let home = tempfile::tempdir().unwrap();
-    let sources = home.path().join(format!("TOKEN={}", secret()));
-    let mut rollout = Rollout::with_rounds(AT_ROOT, &root(), &format!("Use {}", secret()), 1);
-    rollout.meta("title", secret().into()).write(&sources);
+    let sources = home.path().join(format!("TOKEN={}", github_token()));
+    let mut rollout = Rollout::with_rounds(AT_ROOT, &root(), &format!("Use {}", github_token()), 1);
+    rollout.meta("title", github_token().into()).write(&sources);
     let broken =
         format!(".codex/sessions/2026/03/02/rollout-2026-03-02T09-00-00-{NEIGHBOR}.jsonl.zst");
     std::fs::write(sources.join(broken), "no zstd at all").unwrap();
     let config = format!("[sources.codex]\nhome = {:?}\n", sources.join(".codex"));
-    let (daemon, mut person) = Daemon::with_client(home, &config).await;
-    person.sync(AT_ROOT).await;
+    let (daemon, mut person) = Daemon::synced(home, &config, AT_ROOT).await;
     let status = person.request("daemon/status", json!({})).await.result().to_string();
-    assert!(status.contains(&secret()), "the person's status names the folder: {status}");
+    assert!(status.contains(&github_token()), "the person's status names the folder: {status}");
 
     let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
-    let hello = json!({ "client": { "name": secret(), "version": "1" } });
+    let hello = json!({ "client": { "name": github_token(), "version": "1" } });
     let mine = json!({ "client": { "name": "a", "version": "1" }, "folder": here() });
     let mut answers = Vec::new();
     for (method, params) in [
@@ -126,15 +117,18 @@ async fn secrets_in_names_are_redacted_in_all_answers_and_errors() {
         ("daemon/status", json!({})),
         ("thread/list", json!({})),
         ("thread/get", json!({ "thread_id": AT_ROOT })),
-        ("thread/get", json!({ "thread_id": secret() })),
+        ("thread/get", json!({ "thread_id": github_token() })),
         ("thread/sync", json!({ "path": sources.join("none.jsonl") })),
-        ("initialize", json!({ "client": { "name": "a", "version": "1" }, "folder": secret() })),
-        ("checkpoint/get", json!({ secret(): 1 })),
-        ("daemon/status", json!({ secret(): 1 })),
+        (
+            "initialize",
+            json!({ "client": { "name": "a", "version": "1" }, "folder": github_token() }),
+        ),
+        ("checkpoint/get", json!({ github_token(): 1 })),
+        ("daemon/status", json!({ github_token(): 1 })),
     ] {
         let answer = agent.request(method, params).await;
         let text = format!("{:?}", answer.outcome);
-        assert!(!text.contains(&secret()), "{method}: {text}");
+        assert!(!text.contains(&github_token()), "{method}: {text}");
         answers.push(answer);
     }
     let status = answers[2].result();
@@ -192,9 +186,7 @@ async fn in_a_namespace(home: &Path, config: &str) -> Option<Process> {
     if !unshare().arg("true").output().is_ok_and(|output| output.status.success()) {
         return None;
     }
-    let folder = home.join(".config/longhaul");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("config.toml"), config).unwrap();
+    configure(home, config);
     let mut command = unshare();
     command.arg(env!("CARGO_BIN_EXE_longhauld")).env_clear();
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", home);

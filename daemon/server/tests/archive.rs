@@ -15,9 +15,10 @@ use longhaul_protocol::socket::of_agents;
 use longhaul_protocol::thread::{Continue, ContinueParams, ThreadGet};
 use longhaul_protocol::{memory, thread};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, PATIENCE, of_thread, pause, soon, text_at};
+use crate::support::{Chance, Client, Daemon, PATIENCE, github_token, of_thread, pause, text_at};
 
 pub(crate) const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
 pub(crate) const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
@@ -27,6 +28,11 @@ pub(crate) fn long(thread_id: &str, words: &str, rounds: u32) -> Rollout {
     let mut rollout = Rollout::new(thread_id, Path::new("/w/app"));
     add_rounds(&mut rollout, words, rounds);
     rollout
+}
+
+/// Text that hardly compresses.
+pub(crate) fn noise(chance: &mut Chance, letters: u32) -> String {
+    (0..letters).map(|_| char::from(b'a' + u8::try_from(chance.below(26)).unwrap())).collect()
 }
 
 /// A request, and `rounds` rounds of a command and an answer.
@@ -62,33 +68,37 @@ pub(crate) async fn archived(client: &mut Client) -> OverviewResult {
 
 /// The threads of the archive, once its index is open.
 pub(crate) async fn listed(client: &mut Client) -> Vec<String> {
-    let listing = async {
-        loop {
-            match client.call::<ArchiveList>(ArchiveListParams::default()).await {
-                Ok(listed) => return listed.threads,
-                Err(error) => assert_eq!(error.kind(), ErrorKind::StoreBusy, "{error:?}"),
-            }
-            pause().await;
-        }
-    };
-    let threads = soon("the archive's index is open", listing).await;
+    let threads = client.once_open::<ArchiveList>(ArchiveListParams::default()).await.threads;
     threads.into_iter().map(|thread| thread.thread_id).collect()
 }
 
 /// Waits until ingestion has noticed that a transcript is gone.
 pub(crate) async fn noticed(client: &mut Client, thread_id: &str) {
+    let params = thread::ThreadGetParams { thread_id: thread_id.into() };
     let gone = async {
-        let params = thread::ThreadGetParams { thread_id: thread_id.into() };
-        while !client
-            .call::<ThreadGet>(params.clone())
-            .await
-            .unwrap()
-            .files
-            .iter()
-            .all(|file| file.gone)
-        {}
+        loop {
+            let files = client.call::<ThreadGet>(params.clone()).await.unwrap().files;
+            if files.iter().all(|file| file.gone) {
+                return;
+            }
+        }
     };
     tokio::time::timeout(PATIENCE * 3, gone).await.expect("the transcript is not found missing");
+}
+
+/// A daemon that has read this thread and archived all, and a client of it.
+pub(crate) async fn archiving(home: TempDir, thread_id: &str) -> (Daemon, Client) {
+    let (daemon, mut client) = Daemon::synced(home, "", thread_id).await;
+    archived(&mut client).await;
+    (daemon, client)
+}
+
+/// Deletes a transcript, waits until ingestion has noticed that, and returns what it contained.
+pub(crate) async fn lose(client: &mut Client, thread_id: &str, path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    fs::remove_file(path).unwrap();
+    noticed(client, thread_id).await;
+    text
 }
 
 pub(crate) async fn history(
@@ -192,8 +202,7 @@ async fn a_deleted_transcript_is_restored_and_its_thread_continues() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 300).write(home.path());
     let before = fs::read(&path).unwrap();
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let status = archived(&mut client).await;
     assert_eq!((status.transcripts, status.text_bytes), (1, before.len() as u64));
     assert!(status.bytes < status.text_bytes, "{status:?}");
@@ -204,8 +213,7 @@ async fn a_deleted_transcript_is_restored_and_its_thread_continues() {
     let expanded = expand(&mut client, dropped[0]).await;
     assert!(!expanded.1, "the transcript exists");
 
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     assert_eq!(history(&mut client, THREAD).await, (items, true, handles.clone()));
     assert_eq!(expand(&mut client, dropped[0]).await, (expanded.0, true));
     for handle in handles.iter().step_by(97) {
@@ -245,9 +253,7 @@ async fn of_eight_concurrent_restores_one_creates_the_file_and_foreign_hidden_fi
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 300).write(home.path());
     let before = fs::read(&path).unwrap();
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, _client) = archiving(home, THREAD).await;
     fs::remove_file(&path).unwrap();
     let name = path.file_name().unwrap().to_str().unwrap();
     let beside = |end: &str| path.with_file_name(format!(".{name}{end}"));
@@ -279,9 +285,7 @@ async fn of_eight_concurrent_restores_one_creates_the_file_and_foreign_hidden_fi
 async fn a_handle_of_a_rewritten_transcript_expands_to_the_original_items() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     let (_, _, handles) = history(&mut client, THREAD).await;
     let mut items = Vec::new();
     for handle in &handles[2..6] {
@@ -297,8 +301,7 @@ async fn a_handle_of_a_rewritten_transcript_expands_to_the_original_items() {
     // The current lines belong to the thread and are archived as well.
     let (now, from_archive, _) = history(&mut client, THREAD).await;
     assert!(!from_archive && now.iter().any(|item| item.contains("compressor")));
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     assert_eq!(history(&mut client, THREAD).await.0, now);
     // An agent gets the same lines, redacted, and nothing else from the archive.
     let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
@@ -314,8 +317,7 @@ async fn copies_forks_and_compressed_transcripts_share_chunks() {
     let mut fork = long(OTHER, "turbine", 120);
     fork.message("user", "And now the other way round.");
     fork.write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     client.sync(OTHER).await;
     let status = archived(&mut client).await;
     assert_eq!(status.threads, 2);
@@ -347,9 +349,8 @@ async fn a_growing_transcript_is_archived_as_it_grows_in_few_files() {
     let path = rollout.write(home.path());
     let (daemon, mut client) = Daemon::with_client(home, "").await;
     for round in 0..10 {
-        let seq = rollout.seq();
         rollout.message("user", &format!("Step {round}. {}", "words ".repeat(1_000)));
-        rollout.append(&path, seq);
+        rollout.append(&path);
         client.sync_file(&path).await;
         archived(&mut client).await;
     }
@@ -370,8 +371,7 @@ async fn a_forgotten_thread_is_erased_and_not_archived_again() {
         rollout.message("user", "The vault opens with quince-marmalade-77.");
         let path = rollout.write(home.path());
         long(OTHER, "compressor", 30).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
+        let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
         client.sync(OTHER).await;
         archived(&mut client).await;
         let home = daemon.home.path().to_owned();
@@ -388,9 +388,8 @@ async fn a_forgotten_thread_is_erased_and_not_archived_again() {
             assert!(!says(&home, words), "{words}");
         }
         assert_eq!(restore(&mut client, None).await.unwrap_err().kind(), ErrorKind::NotArchived);
-        let seq = rollout.seq();
         rollout.message("user", "It goes on.");
-        rollout.append(&path, seq);
+        rollout.append(&path);
         client.sync_file(&path).await;
         assert_eq!(archived(&mut client).await.threads, 1, "the other one");
         let home = daemon.stopped().await;
@@ -449,19 +448,17 @@ async fn the_oldest_threads_are_evicted_first_and_those_with_receipts_and_pins_l
 
 #[tokio::test]
 async fn archived_text_is_redacted_if_configured_and_handles_still_work() {
-    let secret = ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat();
+    let secret = github_token();
     let home = tempfile::tempdir().unwrap();
     let mut rollout = long(THREAD, "turbine", 10);
     rollout.message("user", &format!("The token is {secret}, use it."));
     rollout.message("assistant", "Done with it.");
     let path = rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nredact = true\n").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "[archive]\nredact = true\n", THREAD).await;
     assert!(archived(&mut client).await.redacts);
     assert!(!says(daemon.home.path(), &secret) && says(daemon.home.path(), "The token is"));
     let (items, _, handles) = history(&mut client, THREAD).await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     let (now, from_archive, _) = history(&mut client, THREAD).await;
     assert!(from_archive && now.len() == items.len());
     let differing: Vec<usize> = (0..now.len()).filter(|at| now[*at] != items[*at]).collect();
@@ -476,20 +473,10 @@ async fn archived_text_is_redacted_if_configured_and_handles_still_work() {
 async fn without_an_archive_a_missing_transcript_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 5).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "[archive]\nenabled = false\n", THREAD).await;
     let (_, _, handles) = history(&mut client, THREAD).await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
-    let opened = async {
-        loop {
-            match client.call::<Overview>(OverviewParams {}).await {
-                Err(error) if error.kind() == ErrorKind::StoreBusy => pause().await,
-                status => return status.unwrap(),
-            }
-        }
-    };
-    let status = soon("the status of the archive", opened).await;
+    lose(&mut client, THREAD, &path).await;
+    let status = client.once_open::<Overview>(OverviewParams {}).await;
     assert_eq!((status.state, status.transcripts), (ArchiveState::Off, 0));
     let answer = client.request("history/expand", json!({ "handle": handles[0] })).await;
     assert_eq!(answer.kind(), Some(ErrorKind::SourceChanged));

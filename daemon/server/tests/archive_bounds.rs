@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams, OverviewResult};
 use longhaul_protocol::daemon::{NoParams, Reload};
-use rustix::process::Signal;
 
-use crate::archive::{archived, folder, listed, noticed, packs, verify};
-use crate::archive_damage::{bounded, limit, remove};
+use crate::archive::{archived, folder, listed, noise, noticed, packs, verify};
+use crate::archive_damage::remove;
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, PATIENCE, Process, pause, soon};
+use crate::support::{Chance, Client, Daemon, PATIENCE, Process, configure, found, pause};
 
 fn numbered(number: u32) -> String {
     format!("019cadd3-0000-7000-8000-0000000008{number:02}")
@@ -28,14 +27,10 @@ fn noisy(home: &Path, number: u32, kilobytes: u32) -> PathBuf {
 /// A thread with the text of another one.
 fn noisy_like(home: &Path, number: u32, (seed, kilobytes): (u32, u32)) -> PathBuf {
     let mut rollout = Rollout::new(&numbered(number), Path::new("/w/app"));
-    let mut state = u64::from(seed) + 1;
-    let mut letter = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        char::from(b'a' + u8::try_from((state >> 40) % 26).unwrap())
-    };
+    let mut chance = Chance::new(seed.into());
     rollout.message("user", "Repair the turbine.");
     for _ in 0..kilobytes {
-        rollout.message("assistant", &(0..1_000).map(&mut letter).collect::<String>());
+        rollout.message("assistant", &noise(&mut chance, 1_000));
     }
     // Written at once, as if it had grown on its day.
     let staging = tempfile::tempdir().unwrap();
@@ -65,16 +60,12 @@ async fn archived_threads(client: &mut Client) -> Vec<String> {
 }
 
 async fn stalled(client: &mut Client) -> OverviewResult {
-    let stalled = async {
-        loop {
-            // Its index may not be open yet.
-            match client.call::<Overview>(OverviewParams {}).await {
-                Ok(status) if status.state == ArchiveState::Stalled => return status,
-                _ => pause().await,
-            }
-        }
-    };
-    soon("the archive is stalled", stalled).await
+    found("the archive is stalled", async || {
+        // Its index may not be open yet.
+        let status = client.call::<Overview>(OverviewParams {}).await.ok()?;
+        (status.state == ArchiveState::Stalled).then_some(status)
+    })
+    .await
 }
 
 /// Adds small threads one after another and waits until each is archived. The last one is archived after the bounds were
@@ -133,8 +124,7 @@ async fn on_a_full_disk_an_eviction_removes_what_needs_no_rewriting_and_evicts_n
     for (number, kilobytes) in [(0, 1_500), (9, 3_000)] {
         noisy(home.path(), number, kilobytes);
     }
-    let process = Process::spawn(bounded(home.path()), home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (process, mut client) = Process::bounded(home.path()).await;
     client.sync(&numbered(0)).await;
     client.sync(&numbered(9)).await;
     archived(&mut client).await;
@@ -146,10 +136,8 @@ async fn on_a_full_disk_an_eviction_removes_what_needs_no_rewriting_and_evicts_n
     let found = packs(home.path());
     assert_eq!(found.len(), 3, "both were there at the first pass");
     let bound = size_of_all(home.path()) - size(&found[0]) / 3 - size(&found[1]) / 2;
-    limit(&process, Some(1_500_000));
-    let file = home.path().join(".config/longhaul/config.toml");
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(&file, format!("[archive]\nmax_bytes = {bound}\n")).unwrap();
+    process.limit(Some(1_500_000));
+    configure(home.path(), &format!("[archive]\nmax_bytes = {bound}\n"));
     client.call::<Reload>(NoParams {}).await.unwrap();
 
     stalled(&mut client).await;
@@ -158,12 +146,11 @@ async fn on_a_full_disk_an_eviction_removes_what_needs_no_rewriting_and_evicts_n
     more_passes(&mut client, home.path(), &[10, 11]).await;
     assert_eq!(archived_threads(&mut client).await, ids(&[8, 9, 10, 11]));
 
-    limit(&process, None);
+    process.limit(None);
     let status = archived(&mut client).await;
     assert!(status.bytes <= bound && !found[0].exists(), "{status:?}");
     assert_eq!(archived_threads(&mut client).await, ids(&[8, 9, 10, 11]));
-    process.signal(Signal::TERM);
-    assert_eq!(process.exit_code().await, Some(0));
+    process.stopped().await;
 }
 
 #[tokio::test]
@@ -231,8 +218,7 @@ async fn a_lower_bound_evicts_by_share_of_the_index_which_shrinks() {
         rollout.message("user", &format!("Repair turbine {number}."));
         last = Some(rollout.write(home.path()));
     }
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&last.unwrap()).await;
+    let (daemon, mut client) = Daemon::synced_file(home, "", &last.unwrap()).await;
     assert_eq!(archived(&mut client).await.threads, u64::from(THREADS));
     let home = daemon.stopped().await;
     let (before, index) = (size_of_all(home.path()), size(&folder(home.path()).join("index.db")));

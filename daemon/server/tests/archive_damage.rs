@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use longhaul_protocol::ErrorKind;
-use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams, Restore, RestoreParams};
-use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+use longhaul_protocol::archive::{
+    ArchiveState, Overview, OverviewParams, OverviewResult, Restore, RestoreParams,
+};
 
 use crate::archive::{
-    THREAD, archived, expand, folder, listed, long, noticed, packs, restore, verify,
+    THREAD, archived, archiving, expand, folder, listed, long, lose, noise, packs, restore, verify,
 };
-use crate::support::{Client, Daemon, Process, command, eventually, soon};
+use crate::support::{Chance, Client, Daemon, Process, eventually, found, soon};
 
 /// Changes one bit in the middle of a file.
 pub(crate) fn flip(path: &Path) {
@@ -36,9 +36,7 @@ async fn a_damaged_pack_is_replaced_from_the_transcript() {
     for damage in [flip, tear, remove] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
-        archived(&mut client).await;
+        let (daemon, mut client) = archiving(home, THREAD).await;
         assert_eq!(verify(&mut client).await.damaged, 0);
         damage(&packs(daemon.home.path())[0]);
         let found = verify(&mut client).await;
@@ -57,11 +55,8 @@ async fn damage_of_unique_text_is_reported_and_the_text_never_returned() {
     for damage in [flip, tear] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
-        archived(&mut client).await;
-        fs::remove_file(&path).unwrap();
-        noticed(&mut client, THREAD).await;
+        let (daemon, mut client) = archiving(home, THREAD).await;
+        lose(&mut client, THREAD, &path).await;
         damage(&packs(daemon.home.path())[0]);
         let found = verify(&mut client).await;
         assert_eq!((found.damaged, found.damaged_threads), (1, vec![THREAD.to_owned()]));
@@ -82,8 +77,7 @@ async fn only_threads_that_cannot_be_restored_count_as_lost() {
     for (id, path) in ids.iter().zip(&paths) {
         client.sync(id).await;
         archived(&mut client).await;
-        remove(path);
-        noticed(&mut client, id).await;
+        lose(&mut client, id, path).await;
     }
     let pack = &packs(daemon.home.path())[0];
     assert_eq!(packs(daemon.home.path()).len(), 1, "both were there at the first pass");
@@ -105,13 +99,10 @@ async fn a_lost_index_is_rebuilt_from_the_packs() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());
     let whole = fs::read(&path).unwrap();
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     let handle = format!("{THREAD}#7");
     let before = expand(&mut client, &handle).await.0;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     let home = daemon.stopped().await;
     let state = home.path().join(".local/state/longhaul");
     // Remove the database as well; only the archive still knows the thread.
@@ -141,8 +132,7 @@ async fn a_rebuilt_index_keeps_every_pack() {
         texts.push((id, fs::read(&path).unwrap(), path));
     }
     for (id, _, path) in &texts {
-        remove(path);
-        noticed(&mut client, id).await;
+        lose(&mut client, id, path).await;
     }
     let home = daemon.stopped().await;
     let found = packs(home.path());
@@ -154,11 +144,9 @@ async fn a_rebuilt_index_keeps_every_pack() {
         fs::remove_file(index.with_extension("db.seal")).ok();
         let process = Process::start(home.path()).await;
         eventually("the index is begun", || index.exists()).await;
-        process.signal(Signal::KILL);
-        process.exit_code().await;
+        process.killed().await;
     }
-    let process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (_process, mut client) = Process::with_client(home.path()).await;
     let status = archived(&mut client).await;
     assert_eq!((status.threads, status.damaged), (5, 1), "{status:?}");
     assert_eq!(packs(home.path()), found, "one that cannot be read may be saved by other means");
@@ -176,8 +164,7 @@ async fn packs_newer_than_a_restored_index_lose_nothing() {
         let home = tempfile::tempdir().unwrap();
         let id = |number: u32| format!("019cadd3-0000-7000-8000-0000000004{number:02}");
         let first = long(&id(0), "engine0", 40).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync_file(&first).await;
+        let (daemon, mut client) = Daemon::synced_file(home, "", &first).await;
         archived(&mut client).await;
         let home = daemon.stopped().await;
         let (index, backup) = (folder(home.path()).join("index.db"), home.path().join("backup.db"));
@@ -193,8 +180,7 @@ async fn packs_newer_than_a_restored_index_lose_nothing() {
             texts.push((id(number), fs::read(&path).unwrap(), path));
         }
         for (id, _, path) in &texts {
-            remove(path);
-            noticed(&mut client, id).await;
+            lose(&mut client, id, path).await;
         }
         let home = daemon.stopped().await;
         assert_eq!(packs(home.path()).contains(&before[0]), more == 1, "merged");
@@ -216,12 +202,9 @@ async fn packs_newer_than_a_restored_index_lose_nothing() {
 async fn a_fold_of_another_version_is_repeated_from_the_archive() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     let before = client.history(THREAD).await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     let home = daemon.stopped().await;
     let database = home.path().join(".local/state/longhaul/longhaul.db");
     fs::remove_file(database.with_extension("db.seal")).unwrap();
@@ -250,12 +233,10 @@ async fn a_damaged_pack_is_replaced_although_nothing_is_archived_any_more() {
         let mut rollout = long(THREAD, "turbine", 60);
         let path = rollout.write(home.path());
         for round in 0..2 {
-            let seq = rollout.seq();
             rollout.message("user", &format!("Step {round}."));
-            rollout.append(&path, seq);
+            rollout.append(&path);
             let text = format!("[archive]\n{settings}");
-            let (daemon, mut client) = Daemon::with_client(home, &text).await;
-            client.sync_file(&path).await;
+            let (daemon, mut client) = Daemon::synced_file(home, &text, &path).await;
             archived(&mut client).await;
             home = daemon.stopped().await;
         }
@@ -268,11 +249,9 @@ async fn a_damaged_pack_is_replaced_although_nothing_is_archived_any_more() {
         let checked = verify(&mut client).await;
         assert_eq!((checked.damaged, checked.damaged_threads.len()), (1, 0), "{checked:?}");
         assert!(!found[0].exists(), "all its text is in another pack");
-        let whole = fs::read(&path).unwrap();
-        remove(&path);
-        noticed(&mut client, THREAD).await;
+        let whole = lose(&mut client, THREAD, &path).await;
         restore(&mut client, None).await.unwrap();
-        assert!(fs::read(&path).unwrap() == whole);
+        assert!(fs::read_to_string(&path).unwrap() == whole);
         let checked = verify(&mut client).await;
         assert_eq!((checked.files, checked.damaged), (2, 0), "{checked:?}");
     }
@@ -300,16 +279,13 @@ async fn a_kill_at_any_step_leaves_a_complete_archive_without_leftovers() {
             }
         };
         soon("some work", work).await;
-        process.signal(Signal::KILL);
-        process.exit_code().await;
+        process.killed().await;
         for (rollout, path) in &mut rollouts {
-            let seq = rollout.seq();
             rollout.message("user", &format!("After kill {round}. {}", "words ".repeat(200)));
-            rollout.append(path, seq);
+            rollout.append(path);
         }
     }
-    let process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (_process, mut client) = Process::with_client(home.path()).await;
     for (_, path) in &rollouts {
         client.sync_file(path).await;
     }
@@ -346,53 +322,32 @@ async fn written(client: &mut Client, home: &Path) -> Option<(u64, u64)> {
     }
 }
 
-/// A daemon with a limit on file sizes, which simulates a full disk.
-pub(crate) fn bounded(home: &Path) -> Command {
-    let longhauld = command(home).get_program().to_owned();
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' XFSZ; exec \"$0\""]).arg(longhauld);
-    shell.env_clear().env("HOME", home).stderr(std::process::Stdio::null());
-    shell
-}
-
-pub(crate) fn limit(process: &Process, bytes: Option<u64>) {
-    let pid = Pid::from_raw(i32::try_from(process.id()).unwrap());
-    prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+/// Waits until the archive cannot be written, after this transcript was read.
+pub(crate) async fn stalled(client: &mut Client, path: &Path) -> OverviewResult {
+    found("the archive is stalled", async || {
+        client.sync_file(path).await;
+        let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
+        (status.state == ArchiveState::Stalled).then_some(status)
+    })
+    .await
 }
 
 #[tokio::test]
 async fn on_a_full_disk_the_archive_waits_and_reports_it() {
     let home = tempfile::tempdir().unwrap();
-    let process = Process::spawn(bounded(home.path()), home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (process, mut client) = Process::bounded(home.path()).await;
     archived(&mut client).await;
     let path = long(THREAD, "turbine", 60).write(home.path());
     // Enough for the database, but not for a pack of incompressible text.
-    let mut state = 1_u64;
-    let letter = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        char::from(b'a' + u8::try_from((state >> 40) % 26).unwrap())
-    };
-    let noise: String = (0..4_000_000).map(letter).collect();
     let mut rollout = long(THREAD, "turbine", 60);
-    rollout.message("user", &noise);
+    rollout.message("user", &noise(&mut Chance::new(1), 4_000_000));
     rollout.write(home.path());
-    limit(&process, Some(1_500_000));
-    let stalled = async {
-        loop {
-            client.sync_file(&path).await;
-            let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
-            if status.state == ArchiveState::Stalled {
-                return status;
-            }
-        }
-    };
-    let status = soon("the archive is stalled", stalled).await;
+    process.limit(Some(1_500_000));
+    let status = stalled(&mut client, &path).await;
     assert!(status.problem.is_some(), "{status:?}");
-    limit(&process, None);
+    process.limit(None);
     let status = archived(&mut client).await;
     assert_eq!(status.text_bytes, fs::metadata(&path).unwrap().len());
     assert_eq!(verify(&mut client).await.damaged, 0);
-    process.signal(Signal::TERM);
-    assert_eq!(process.exit_code().await, Some(0));
+    process.stopped().await;
 }

@@ -10,22 +10,19 @@ use longhaul_protocol::archive::{
     RestoreParams,
 };
 use longhaul_protocol::daemon::{NoParams, Reload};
-use rustix::process::Signal;
 
 use crate::archive::{
-    OTHER, THREAD, archived, folder, listed, long, noticed, packs, restore, says, verify,
+    OTHER, THREAD, archived, archiving, folder, listed, long, lose, packs, restore, says, verify,
 };
 use crate::archive_damage::{flip, remove, spoil, tear};
-use crate::support::{Client, Daemon, Process, eventually, pause, soon};
+use crate::support::{Client, Daemon, Process, configure, eventually, until};
 
 #[tokio::test]
 async fn a_forgotten_thread_is_also_erased_from_a_damaged_pack() {
     for damage in [flip, tear] {
         let home = tempfile::tempdir().unwrap();
         long(THREAD, "turbine", 60).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
-        archived(&mut client).await;
+        let (daemon, mut client) = archiving(home, THREAD).await;
         damage(&packs(daemon.home.path())[0]);
         client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
         archived(&mut client).await;
@@ -44,9 +41,8 @@ async fn forgetting_a_thread_with_a_damaged_pack_keeps_the_text_of_all_other_pac
         let id = format!("019cadd3-0000-7000-8000-0000000004{number:02}");
         let other = long(&id, &format!("engine{number}"), 10).write(home.path());
         others.push((id, fs::read(&other).unwrap(), other));
-        let seq = forgotten.seq();
         forgotten.message("user", &format!("Step {number}. {}", "words ".repeat(1_000)));
-        forgotten.append(&path, seq);
+        forgotten.append(&path);
         let (daemon, mut client) = Daemon::with_client(home, "").await;
         archived(&mut client).await;
         home = daemon.stopped().await;
@@ -55,8 +51,7 @@ async fn forgetting_a_thread_with_a_damaged_pack_keeps_the_text_of_all_other_pac
     let (daemon, mut client) = Daemon::with_client(home, "").await;
     archived(&mut client).await;
     for (id, _, path) in &others {
-        remove(path);
-        noticed(&mut client, id).await;
+        lose(&mut client, id, path).await;
     }
     spoil(&packs(daemon.home.path())[1]);
     client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
@@ -120,11 +115,8 @@ async fn the_next_start_finishes_forgetting_after_any_step() {
         long(THREAD, "turbine", 30).write(home.path());
         let kept = long(OTHER, "compressor", 30).write(home.path());
         let whole = fs::read(&kept).unwrap();
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(OTHER).await;
-        archived(&mut client).await;
-        remove(&kept);
-        noticed(&mut client, OTHER).await;
+        let (daemon, mut client) = archiving(home, OTHER).await;
+        lose(&mut client, OTHER, &kept).await;
         let home = daemon.stopped().await;
         begin_forgetting(home.path(), THREAD);
         match step {
@@ -158,8 +150,7 @@ async fn a_forget_that_is_killed_is_finished_by_the_next_start() {
     for (number, id) in ids.iter().enumerate() {
         paths.push(long(id, &format!("engine{number}"), 250).write(home.path()));
     }
-    let mut process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (mut process, mut client) = Process::with_client(home.path()).await;
     archived(&mut client).await;
     let recorded = || records(home.path()).iter().filter(|path| path.extension().is_none()).count();
     for (number, id) in ids[..3].iter().enumerate() {
@@ -168,10 +159,8 @@ async fn a_forget_that_is_killed_is_finished_by_the_next_start() {
             _ = client.attempt::<Forget>(ForgetParams { thread_id: id.clone() }) => {}
             () = eventually("it is recorded", || recorded() > before) => {}
         }
-        process.signal(Signal::KILL);
-        process.exit_code().await;
-        process = Process::start(home.path()).await;
-        client = Client::connect(&process.socket).await;
+        process.killed().await;
+        (process, client) = Process::with_client(home.path()).await;
         archived(&mut client).await;
         for words in [format!("engine{number}"), id.clone()] {
             assert!(!says(home.path(), &words), "{words}");
@@ -218,9 +207,7 @@ async fn a_name_that_no_thread_has_is_refused_unless_it_is_a_complete_id() {
 async fn a_file_that_the_index_does_not_name_is_erased_before_the_answer() {
     let home = tempfile::tempdir().unwrap();
     long(THREAD, "turbine", 30).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     // Left by a merge that could not remove it, or by a write that the index did not take.
     let pack = &packs(daemon.home.path())[0];
     fs::copy(pack, pack.with_file_name("00000099.pack")).unwrap();
@@ -233,9 +220,7 @@ async fn forgetting_finishes_an_earlier_call_that_failed() {
     let home = tempfile::tempdir().unwrap();
     long(THREAD, "turbine", 30).write(home.path());
     long(OTHER, "compressor", 30).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(OTHER).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, OTHER).await;
     begin_forgetting(daemon.home.path(), THREAD);
     client.call::<Forget>(ForgetParams { thread_id: OTHER.into() }).await.unwrap();
     for words in ["turbine", "compressor", THREAD, OTHER] {
@@ -256,8 +241,7 @@ async fn forgetting_keeps_what_a_damaged_file_still_has_of_other_threads() {
     for (id, path) in ids.iter().zip(&paths) {
         client.sync(id).await;
         archived(&mut client).await;
-        remove(path);
-        noticed(&mut client, id).await;
+        lose(&mut client, id, path).await;
     }
     let home = daemon.home.path().to_owned();
     assert_eq!(packs(&home).len(), 1, "all were there at the first pass");
@@ -284,8 +268,7 @@ async fn a_thread_that_was_evicted_before_its_transcript_was_moved_is_not_named_
     for is_killed in [false, true] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 10).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "[archive]\nmax_bytes = 1\n").await;
-        client.sync(THREAD).await;
+        let (daemon, mut client) = Daemon::synced(home, "[archive]\nmax_bytes = 1\n", THREAD).await;
         archived(&mut client).await;
         assert!(listed(&mut client).await.is_empty() && says(daemon.home.path(), THREAD));
         let sessions = daemon.home.path().join(".codex/archived_sessions");
@@ -301,16 +284,14 @@ async fn a_thread_that_was_evicted_before_its_transcript_was_moved_is_not_named_
             continue;
         }
         let home = daemon.stopped().await;
-        let process = Process::start(home.path()).await;
-        let mut client = Client::connect(&process.socket).await;
+        let (process, mut client) = Process::with_client(home.path()).await;
         archived(&mut client).await;
         tokio::select! {
             biased;
             () = eventually("it is recorded", || !records(home.path()).is_empty()) => {}
             _ = client.attempt::<Forget>(params) => {}
         }
-        process.signal(Signal::KILL);
-        process.exit_code().await;
+        process.killed().await;
         let (daemon, _client) = Daemon::with_client(home, "").await;
         erased(daemon.home.path()).await;
         assert!(!says(daemon.home.path(), THREAD));
@@ -322,18 +303,13 @@ async fn the_words_of_a_deleted_transcript_are_deleted_once_the_archive_has_no_t
     for bounds in ["", "[archive]\nmax_bytes = 1\n"] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 10).write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
-        archived(&mut client).await;
-        remove(&path);
-        noticed(&mut client, THREAD).await;
+        let (daemon, mut client) = archiving(home, THREAD).await;
+        lose(&mut client, THREAD, &path).await;
         indexed(&mut client, true).await;
         if bounds.is_empty() {
             client.call::<Forget>(ForgetParams { thread_id: THREAD.into() }).await.unwrap();
         } else {
-            let file = daemon.home.path().join(".config/longhaul/config.toml");
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, bounds).unwrap();
+            configure(daemon.home.path(), bounds);
             client.call::<Reload>(NoParams {}).await.unwrap();
         }
         indexed(&mut client, false).await;
@@ -342,10 +318,8 @@ async fn the_words_of_a_deleted_transcript_are_deleted_once_the_archive_has_no_t
 
 /// Waits until the search index has items, or until it has none.
 async fn indexed(client: &mut Client, is_any: bool) {
-    let indexing = async {
-        while (client.status().await.search.items > 0) != is_any {
-            pause().await;
-        }
-    };
-    soon("the search index has its turn", indexing).await;
+    until("the search index has its turn", async || {
+        (client.status().await.search.items > 0) == is_any
+    })
+    .await;
 }

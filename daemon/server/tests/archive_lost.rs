@@ -12,9 +12,11 @@ use longhaul_protocol::thread::{
 };
 use tempfile::TempDir;
 
-use crate::archive::{OTHER, THREAD, archived, expand, history, listed, long, noticed, restore};
+use crate::archive::{
+    OTHER, THREAD, archived, archiving, expand, history, listed, long, lose, noticed, restore,
+};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, of_thread, pause, soon};
+use crate::support::{Client, Daemon, of_thread, soon, until};
 
 /// What clients can read of the thread.
 #[derive(Debug, PartialEq)]
@@ -58,8 +60,7 @@ async fn a_transcript_that_cannot_be_read_is_read_from_the_archive() {
         let text = fs::read(&plain).unwrap();
         fs::write(&packed, zstd::encode_all(text.as_slice(), 3).unwrap()).unwrap();
         fs::remove_file(&plain).unwrap();
-        let (_daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync_file(&packed).await;
+        let (_daemon, mut client) = Daemon::synced_file(home, "", &packed).await;
         archived(&mut client).await;
         let before = readings(&mut client).await;
         assert!(!history(&mut client, THREAD).await.1, "it can be read");
@@ -109,18 +110,13 @@ pub(crate) async fn after_the_loss(home: TempDir) -> (Daemon, Client) {
 }
 
 pub(crate) async fn known(client: &mut Client, thread_ids: &[&str]) {
-    let listed = async {
-        loop {
-            let threads = client.threads().await;
-            let mut ids: Vec<&str> = threads.iter().map(|thread| &*thread.thread_id).collect();
-            ids.sort_unstable();
-            if ids == thread_ids {
-                return;
-            }
-            pause().await;
-        }
-    };
-    soon("the threads of the archive", listed).await;
+    until("the threads of the archive", async || {
+        let threads = client.threads().await;
+        let mut ids: Vec<&str> = threads.iter().map(|thread| &*thread.thread_id).collect();
+        ids.sort_unstable();
+        ids == thread_ids
+    })
+    .await;
 }
 
 /// A daemon that has read and archived two threads, of which the first, with this many rounds, is deleted then.
@@ -128,12 +124,10 @@ pub(crate) async fn with_a_deleted_thread(rounds: u32) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", rounds).write(home.path());
     long(OTHER, "compressor", 5).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     client.sync(OTHER).await;
     archived(&mut client).await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     (daemon, client)
 }
 
@@ -156,22 +150,17 @@ async fn a_text_of_which_the_database_has_the_beginning_is_read_to_its_end() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = long(THREAD, "turbine", 150);
     let path = rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, _client) = Daemon::synced(home, "", THREAD).await;
     let home = daemon.stopped().await;
     let database = home.path().join(".local/state/longhaul/longhaul.db");
     let backup = fs::read(&database).unwrap();
-    let seq = rollout.seq();
     for round in 0..150 {
         rollout.command(&format!("cargo bench turbine_{round}"), 0, &"as fast\n".repeat(20));
         rollout.message("assistant", &format!("Measurement {round} is done."));
     }
-    rollout.append(&path, seq);
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    rollout.append(&path);
+    let (daemon, mut client) = archiving(home, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     let before = readings(&mut client).await;
 
     // A kill while the text is folded leaves the same.
@@ -190,8 +179,7 @@ async fn a_new_database_knows_no_forgotten_thread() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 300).write(home.path());
     long(OTHER, "compressor", 5).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     client.sync(OTHER).await;
     archived(&mut client).await;
     fs::remove_file(&path).unwrap();
@@ -215,8 +203,7 @@ async fn a_new_database_knows_forks_whose_base_is_gone() {
         let mut fork = Rollout::forked(THREAD, &base, 700);
         fork.message("user", "Go another way.").message("assistant", "I go another way.");
         let (base, fork) = (base.write(home.path()), fork.write(home.path()));
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(OTHER).await;
+        let (daemon, mut client) = Daemon::synced(home, "", OTHER).await;
         client.sync(THREAD).await;
         archived(&mut client).await;
         let before = readings(&mut client).await;
@@ -246,8 +233,7 @@ async fn each_transcript_of_a_reverted_thread_is_restored() {
     fs::rename(&written, &second).unwrap();
     let paths = [base.write(home.path()), second];
     let before = paths.clone().map(|path| fs::read(path).unwrap());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let archived = archived(&mut client).await;
     assert_eq!((archived.threads, archived.transcripts), (1, 2));
 
@@ -285,17 +271,14 @@ async fn another_text_at_an_archived_path_is_archived_after_the_loss() {
         let path = long(THREAD, "turbine", 30).write(home.path());
         let text = fs::read(&path).unwrap();
         fs::write(&path, &text[..text.len() - usize::from(!is_closed)]).unwrap();
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
-        archived(&mut client).await;
+        let (daemon, _client) = archiving(home, THREAD).await;
 
         let home = daemon.stopped().await;
         let new = fs::read(long(THREAD, "bearing", rounds).write(home.path())).unwrap();
         let new = &new[..new.len() - usize::from(!is_closed)];
         fs::write(&path, new).unwrap();
         let (_daemon, mut client) = after_the_loss(home).await;
-        fs::remove_file(&path).unwrap();
-        noticed(&mut client, THREAD).await;
+        lose(&mut client, THREAD, &path).await;
         restore(&mut client, None).await.unwrap();
         assert_eq!(fs::read(&path).unwrap(), new, "closed: {is_closed}, rounds: {rounds}");
     }

@@ -6,32 +6,25 @@ use std::path::Path;
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::archive::{ArchiveList, ArchiveListParams, Forget, ForgetParams};
 use longhaul_protocol::compaction::{Run, RunParams, Undo, UndoParams};
-use longhaul_protocol::thread::{IndexState, Search, SearchParams};
+use longhaul_protocol::thread::IndexState;
 
-use crate::archive::{OTHER, THREAD, archived, history, listed, long, noticed, restore};
+use crate::archive::{
+    OTHER, THREAD, archived, archiving, history, listed, long, lose, noticed, restore,
+};
 use crate::archive_lost::{after_the_loss, known, with_a_deleted_thread};
 use crate::memory::{APP, FIRST, OFF, RULE, assert_run, daemon_with, run_all, summary};
-use crate::support::{Client, Daemon, files_under, message, soon};
+use crate::support::{Client, Daemon, files_under, message, soon, until};
 
 /// Waits until the index has everything.
 async fn indexed(client: &mut Client) {
-    let idle = async { while client.status().await.search.state != IndexState::Idle {} };
-    soon("the index has everything", idle).await;
-}
-
-async fn hits(client: &mut Client, query: &str) -> usize {
-    let params = SearchParams { query: query.into(), ..Default::default() };
-    match client.call::<Search>(params).await {
-        Ok(found) => found.hits.len(),
-        Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::StoreBusy, "its index is not open yet: {error:?}");
-            0
-        }
-    }
+    until("the index has everything", async || {
+        client.status().await.search.state == IndexState::Idle
+    })
+    .await;
 }
 
 async fn is_found(client: &mut Client, query: &str) {
-    soon("the deleted thread is found", async { while hits(client, query).await == 0 {} }).await;
+    until("the deleted thread is found", async || !client.hits(query).await.is_empty()).await;
 }
 
 fn without_index(home: &Path) {
@@ -54,7 +47,7 @@ async fn a_rebuilt_index_has_deleted_threads_that_are_archived() {
         known(&mut client, &[THREAD, OTHER]).await;
         is_found(&mut client, "turbine").await;
         indexed(&mut client).await;
-        assert!(hits(&mut client, "\"Round 11 of the turbine\"").await > 0);
+        assert!(!client.hits("\"Round 11 of the turbine\"").await.is_empty());
     }
 }
 
@@ -63,18 +56,16 @@ async fn a_deleted_thread_that_is_not_archived_leaves_the_index() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 3).write(home.path());
     let other = long(OTHER, "compressor", 3).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "[archive]\nenabled = false\n", THREAD).await;
     client.sync(OTHER).await;
     is_found(&mut client, "turbine").await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     let (daemon, mut client) =
         Daemon::with_client(daemon.stopped().await, "[archive]\nenabled = false\n").await;
     let dropped = async { while client.status().await.search.items > 10 {} };
     soon("the deleted thread is dropped", dropped).await;
-    assert_eq!(hits(&mut client, "turbine").await, 0);
-    assert!(other.exists() && hits(&mut client, "compressor").await > 0);
+    assert_eq!(client.hits("turbine").await.len(), 0);
+    assert!(other.exists() && !client.hits("compressor").await.is_empty());
     daemon.stopped().await;
 }
 
@@ -82,9 +73,7 @@ async fn a_deleted_thread_that_is_not_archived_leaves_the_index() {
 async fn an_emptied_transcript_is_read_from_the_archive_as_a_deleted_one() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 12).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     is_found(&mut client, "turbine").await;
     let text = fs::read(&path).unwrap();
     let (before, _, _) = history(&mut client, THREAD).await;
@@ -129,8 +118,7 @@ async fn undo_returns_the_history_that_was_compacted_although_its_transcript_was
         rollout.compacted(&[kept]).message("user", "Go on.").message("assistant", "Gone on.");
         rollout.message("user", "Taken back.").rolled_back(1);
         let path = rollout.write(home.path());
-        let (daemon, mut client) = Daemon::with_client(home, config).await;
-        client.sync(THREAD).await;
+        let (daemon, mut client) = Daemon::synced(home, config, THREAD).await;
         let params = RunParams { thread_id: Some(THREAD.into()), ..Default::default() };
         let run = client.call::<Run>(params).await.unwrap();
         let before = client.undo(&run.compaction_id).await;
@@ -153,11 +141,8 @@ async fn undo_returns_the_history_that_was_compacted_although_its_transcript_was
 async fn a_compaction_says_whether_the_archive_has_what_the_transcript_lost() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 12).write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    let (_daemon, mut client) = archiving(home, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     let params = RunParams { thread_id: Some(THREAD.into()), ..Default::default() };
     let run = client.call::<Run>(params.clone()).await.unwrap();
     assert_eq!(run.warnings[0].kind, "transcript_gone");

@@ -3,16 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use longhaul_protocol::archive::{
-    ArchiveList, ArchiveListParams, ArchiveState, Overview, OverviewParams, Restore, RestoreParams,
-};
+use longhaul_protocol::archive::{ArchiveList, ArchiveListParams, Restore, RestoreParams};
 
 use crate::archive::{
-    OTHER, THREAD, archived, expand, folder, history, listed, long, noticed, packs, says,
+    OTHER, THREAD, archived, archiving, expand, folder, history, listed, long, lose, packs, says,
 };
-use crate::archive_damage::remove;
+use crate::archive_damage::{remove, stalled};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, pause, soon};
+use crate::support::{Client, Daemon, github_token};
 
 fn lose_index(home: &Path) {
     let index = folder(home).join("index.db");
@@ -20,26 +18,12 @@ fn lose_index(home: &Path) {
     fs::remove_file(index.with_extension("db.seal")).ok();
 }
 
-/// A secret that redaction replaces.
-fn secret() -> String {
-    ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat()
-}
-
 /// Appends a message and waits until it is archived, so that it is in a pack of its own.
 async fn grow(client: &mut Client, (rollout, path): (&mut Rollout, &Path), words: &str) {
-    let seq = rollout.seq();
     rollout.message("user", words);
-    rollout.append(path, seq);
+    rollout.append(path);
     client.sync_file(path).await;
     archived(client).await;
-}
-
-/// Deletes a transcript and returns what it contained.
-async fn lose(client: &mut Client, thread_id: &str, path: &Path) -> String {
-    let text = fs::read_to_string(path).unwrap();
-    remove(path);
-    noticed(client, thread_id).await;
-    text
 }
 
 async fn restored(client: &mut Client, thread_id: &str, path: &Path) -> String {
@@ -55,7 +39,7 @@ async fn a_rebuilt_index_has_every_thread_of_a_redacted_archive() {
     let growing = "019cadd3-0000-7000-8000-0000000006aa";
     let of = |id: &str, words: &str| {
         let mut rollout = long(id, words, 20);
-        rollout.message("user", &format!("The token of the {words} is {}.", secret()));
+        rollout.message("user", &format!("The token of the {words} is {}.", github_token()));
         let path = rollout.write(home.path());
         (rollout, path)
     };
@@ -69,7 +53,7 @@ async fn a_rebuilt_index_has_every_thread_of_a_redacted_archive() {
     one.write(daemon.home.path());
     client.sync_file(&one_path).await;
     archived(&mut client).await;
-    grow(&mut client, (&mut one, &one_path), &format!("And again {}.", secret())).await;
+    grow(&mut client, (&mut one, &one_path), &format!("And again {}.", github_token())).await;
     let whole = lose(&mut client, THREAD, &one_path).await;
     let other = lose(&mut client, OTHER, &other_path).await;
     let home = daemon.stopped().await;
@@ -89,13 +73,13 @@ async fn a_rebuilt_index_has_every_thread_of_a_redacted_archive() {
         [(THREAD, &one_path, whole), (OTHER, &other_path, other), (growing, &there_path, there)];
     for (id, path, text) in all {
         let redacted = restored(&mut client, id, path).await;
-        assert!(!redacted.contains(&secret()), "{id}");
+        assert!(!redacted.contains(&github_token()), "{id}");
         assert_eq!(redacted.lines().count(), text.lines().count(), "{id}");
         for (now, before) in redacted.lines().zip(text.lines()) {
-            assert!(now == before || before.contains(&secret()), "{id}: {now}");
+            assert!(now == before || before.contains(&github_token()), "{id}: {now}");
         }
     }
-    assert!(!says(daemon.home.path(), &secret()));
+    assert!(!says(daemon.home.path(), &github_token()));
 }
 
 #[tokio::test]
@@ -104,9 +88,7 @@ async fn a_rebuilt_index_has_the_current_and_the_replaced_states_of_a_transcript
     // Large enough not to be merged with the small packs that follow.
     let mut first = long(THREAD, "turbine", 300);
     let path = first.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     let large = packs(daemon.home.path());
     grow(&mut client, (&mut first, &path), "The last words of the first state.").await;
     let handles = history(&mut client, THREAD).await.2;
@@ -150,9 +132,7 @@ async fn a_rebuilt_index_knows_the_generation_that_a_transcript_got_later() {
     for name in ["longhaul.db", "longhaul.db.seal"] {
         remove(&state.join(name));
     }
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     let now = history(&mut client, THREAD).await.0;
     lose(&mut client, THREAD, &path).await;
     let home = daemon.stopped().await;
@@ -168,28 +148,15 @@ async fn a_rebuilt_index_knows_the_generation_that_a_transcript_got_later() {
 async fn the_text_of_a_moved_transcript_stays_until_the_new_path_is_archived() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 10).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     let whole = fs::read_to_string(&path).unwrap();
     // No pack can be begun while it is there.
     let obstacle = folder(daemon.home.path()).join("obstacle.new");
     fs::create_dir(&obstacle).unwrap();
     let moved: PathBuf = path.with_file_name(format!("rollout-2026-03-03T00-00-00-{THREAD}.jsonl"));
     fs::rename(&path, &moved).unwrap();
-    let stalled = async {
-        loop {
-            client.sync_file(&moved).await;
-            let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
-            if status.state == ArchiveState::Stalled {
-                return;
-            }
-            pause().await;
-        }
-    };
-    soon("the archive cannot be written", stalled).await;
-    remove(&moved);
-    noticed(&mut client, THREAD).await;
+    stalled(&mut client, &moved).await;
+    lose(&mut client, THREAD, &moved).await;
     assert_eq!(listed(&mut client).await, [THREAD]);
     assert_eq!(restored(&mut client, THREAD, &path).await, whole);
     fs::remove_dir(&obstacle).unwrap();

@@ -4,13 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use longhaul_protocol::archive::{ArchiveList, ArchiveListParams, Restore, RestoreParams};
-use rustix::process::Signal;
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::archive::{OTHER, THREAD, archived, folder, long, noticed, packs, says, verify};
-use crate::archive_damage::remove;
+use crate::archive::{OTHER, THREAD, archived, folder, long, lose, packs, says, verify};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, Process, eventually};
+use crate::support::{Client, Daemon, Process, configure, eventually};
 
 const REDACT: &str = "[archive]\nredact = true\n";
 
@@ -62,16 +60,14 @@ async fn what_was_archived_before_redaction_was_on_is_redacted_and_erased() {
     let mut lost = Vec::new();
     for (id, path) in [(THREAD, &gone), (clean, &innocent)] {
         lost.push((id, path, fs::read_to_string(path).unwrap()));
-        remove(path);
-        noticed(&mut client, id).await;
+        lose(&mut client, id, path).await;
     }
     let home = daemon.stopped().await;
     assert!([1, 2, 3].iter().all(|number| says(home.path(), &secret(*number))));
 
     // One transcript grew in the meantime, so it is read again.
-    let seq = there.seq();
     there.message("user", "It goes on.");
-    there.append(&path, seq);
+    there.append(&path);
     let (daemon, mut client) = Daemon::with_client(home, REDACT).await;
     let status = archived(&mut client).await;
     assert_eq!((status.redacts, status.unredacted, status.all_redacted), (true, 0, true));
@@ -81,14 +77,12 @@ async fn what_was_archived_before_redaction_was_on_is_redacted_and_erased() {
     let listed = client.call::<ArchiveList>(ArchiveListParams::default()).await.unwrap().threads;
     assert!(listed.len() == 3 && listed.iter().all(|thread| thread.redacted), "{listed:?}");
     assert_eq!(verify(&mut client).await.damaged, 0);
-    let seq = there.seq();
     there.message("user", &format!("And {} as well.", secret(4)));
-    there.append(&path, seq);
+    there.append(&path);
     client.sync_file(&path).await;
     assert!(archived(&mut client).await.all_redacted);
     lost.push((OTHER, &path, fs::read_to_string(&path).unwrap()));
-    remove(&path);
-    noticed(&mut client, OTHER).await;
+    lose(&mut client, OTHER, &path).await;
     for (id, path, before) in &lost {
         assert_redacted(&restored(&mut client, id, path).await, before);
     }
@@ -106,26 +100,20 @@ async fn redaction_that_is_killed_continues_at_the_next_start() {
     let (daemon, mut client) = Daemon::with_client(home, "").await;
     archived(&mut client).await;
     for (id, path, _) in &threads {
-        remove(path);
-        noticed(&mut client, id).await;
+        lose(&mut client, id, path).await;
     }
     let home = daemon.stopped().await;
-    let config = home.path().join(".config/longhaul");
-    fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("config.toml"), REDACT).unwrap();
+    configure(home.path(), REDACT);
     for _ in 0..3 {
         let before = packs(home.path());
-        let process = Process::start(home.path()).await;
-        let mut client = Client::connect(&process.socket).await;
+        let (process, mut client) = Process::with_client(home.path()).await;
         tokio::select! {
             () = eventually("a file is written", || packs(home.path()) != before) => {}
             _ = archived(&mut client) => {}
         }
-        process.signal(Signal::KILL);
-        process.exit_code().await;
+        process.killed().await;
     }
-    let process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (_process, mut client) = Process::with_client(home.path()).await;
     let status = archived(&mut client).await;
     assert_eq!((status.threads, status.unredacted, status.all_redacted), (40, 0, true));
     for number in 0..threads.len() {
@@ -157,8 +145,7 @@ async fn what_older_rules_redacted_is_redacted_again_once() {
     let before = fs::read_to_string(&gone).unwrap();
     let (daemon, mut client) = Daemon::with_client(home, "").await;
     archived(&mut client).await;
-    remove(&gone);
-    noticed(&mut client, OTHER).await;
+    lose(&mut client, OTHER, &gone).await;
     let home = daemon.stopped().await;
     redact_by_older_rules(home.path()).await;
 
@@ -167,9 +154,8 @@ async fn what_older_rules_redacted_is_redacted_again_once() {
     assert_eq!((status.threads, status.unredacted, status.all_redacted), (2, 0, true));
     assert!(!says(daemon.home.path(), &secret(1)) && !says(daemon.home.path(), &secret(2)));
     // Its text continues where the transcript ended.
-    let seq = there.seq();
     there.message("user", "It goes on.");
-    there.append(&path, seq);
+    there.append(&path);
     client.sync_file(&path).await;
     archived(&mut client).await;
     let home = daemon.stopped().await;
@@ -179,7 +165,6 @@ async fn what_older_rules_redacted_is_redacted_again_once() {
     assert_eq!(packs(daemon.home.path()), redone, "nothing is left to do");
     assert_redacted(&restored(&mut client, OTHER, &gone).await, &before);
     let before = fs::read_to_string(&path).unwrap();
-    remove(&path);
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     assert_redacted(&restored(&mut client, THREAD, &path).await, &before);
 }

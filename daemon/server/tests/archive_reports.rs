@@ -9,10 +9,10 @@ use longhaul_protocol::daemon::{NoParams, Reload};
 use longhaul_protocol::history::{Expand, ExpandParams, HistoryGet, HistoryGetParams};
 
 use crate::archive::{
-    OTHER, THREAD, archived, expand, folder, long, noticed, packs, restore, verify,
+    OTHER, THREAD, archived, archiving, expand, folder, long, lose, packs, restore, verify,
 };
-use crate::archive_damage::{remove, spoil, tear};
-use crate::support::{Client, Daemon, pause, soon};
+use crate::archive_damage::{spoil, tear};
+use crate::support::{Client, Daemon, configure, found};
 
 #[tokio::test]
 async fn a_reader_of_damaged_text_says_that_the_archive_is_damaged_and_a_backup_repairs_it() {
@@ -20,14 +20,11 @@ async fn a_reader_of_damaged_text_says_that_the_archive_is_damaged_and_a_backup_
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
         let whole = fs::read(&path).unwrap();
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync(THREAD).await;
-        archived(&mut client).await;
+        let (daemon, mut client) = archiving(home, THREAD).await;
         let params = HistoryGetParams { thread_id: THREAD.into(), ..Default::default() };
         let page = client.call::<HistoryGet>(params.clone()).await.unwrap();
         let last = page.origins.into_iter().filter_map(|origin| origin.handle).next_back().unwrap();
-        remove(&path);
-        noticed(&mut client, THREAD).await;
+        lose(&mut client, THREAD, &path).await;
         damage(&packs(daemon.home.path())[0]);
 
         let handle = ExpandParams { handle: last.clone(), ..Default::default() };
@@ -43,8 +40,7 @@ async fn a_reader_of_damaged_text_says_that_the_archive_is_damaged_and_a_backup_
         verify(&mut client).await;
         assert_eq!(verify(&mut client).await.damaged, 0, "the hint works");
         archived(&mut client).await;
-        remove(&path);
-        noticed(&mut client, THREAD).await;
+        lose(&mut client, THREAD, &path).await;
         assert!(expand(&mut client, &last).await.1);
         restore(&mut client, None).await.unwrap();
         assert!(fs::read(&path).unwrap() == whole);
@@ -53,16 +49,10 @@ async fn a_reader_of_damaged_text_says_that_the_archive_is_damaged_and_a_backup_
 
 /// Waits until the archive is up to date and in this state.
 async fn kept(client: &mut Client, is_reached: impl Fn(&OverviewResult) -> bool) -> OverviewResult {
-    let waiting = async {
-        loop {
-            let status = archived(client).await;
-            if is_reached(&status) {
-                return status;
-            }
-            pause().await;
-        }
-    };
-    soon("the threads that the archive keeps", waiting).await
+    found("the threads that the archive keeps", async || {
+        Some(archived(client).await).filter(&is_reached)
+    })
+    .await
 }
 
 #[tokio::test]
@@ -94,12 +84,10 @@ async fn evicted_threads_are_counted_and_archived_again_under_wider_limits_only(
     kept(&mut client, |status| (status.threads, status.evicted) == (6, 0)).await;
 
     // The same without a restart.
-    let file = daemon.home.path().join(".config/longhaul/config.toml");
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(&file, &narrow).unwrap();
+    configure(daemon.home.path(), &narrow);
     client.call::<Reload>(NoParams {}).await.unwrap();
     kept(&mut client, |status| status.evicted > 0).await;
-    fs::write(&file, "").unwrap();
+    configure(daemon.home.path(), "");
     client.call::<Reload>(NoParams {}).await.unwrap();
     kept(&mut client, |status| (status.threads, status.evicted) == (6, 0)).await;
 }
@@ -109,11 +97,8 @@ async fn forgetting_says_whether_it_removed_the_only_copy() {
     let home = tempfile::tempdir().unwrap();
     let gone = long(THREAD, "turbine", 10).write(home.path());
     long(OTHER, "compressor", 10).write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(OTHER).await;
-    archived(&mut client).await;
-    remove(&gone);
-    noticed(&mut client, THREAD).await;
+    let (_daemon, mut client) = archiving(home, OTHER).await;
+    lose(&mut client, THREAD, &gone).await;
     for (thread_id, is_only) in [(THREAD, true), (OTHER, false), (THREAD, false)] {
         let forgotten = client.call::<Forget>(ForgetParams { thread_id: thread_id.into() }).await;
         assert_eq!(forgotten.unwrap().only_copy, is_only, "{thread_id}");
@@ -124,9 +109,7 @@ async fn forgetting_says_whether_it_removed_the_only_copy() {
 async fn a_path_below_a_file_is_a_mistake_of_the_caller() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 10).write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (_daemon, mut client) = archiving(home, THREAD).await;
     let to = Some(path.join("codex/thread.jsonl").display().to_string());
     let params = RestoreParams { thread_id: THREAD.into(), to };
     let refused = client.call::<Restore>(params).await.unwrap_err();
@@ -135,10 +118,7 @@ async fn a_path_below_a_file_is_a_mistake_of_the_caller() {
 
 #[tokio::test]
 async fn a_folder_that_cannot_be_written_is_refused_with_the_systems_reason() {
-    let home = tempfile::tempdir().unwrap();
-    long(THREAD, "turbine", 10).write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::reading(&long(THREAD, "turbine", 10), "").await;
     archived(&mut client).await;
     let to = Some("/proc/export/codex/thread.jsonl".to_owned());
     let params = RestoreParams { thread_id: THREAD.into(), to };

@@ -10,9 +10,11 @@ use longhaul_protocol::archive::{
 use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, Unchoose, UnchooseParams};
 use tempfile::TempDir;
 
-use crate::archive::{THREAD, archived, folder, long, noticed, packs, says, verify};
+use crate::archive::{
+    THREAD, archived, archiving, folder, listed, long, lose, packs, says, verify,
+};
 use crate::archive_damage::flip;
-use crate::support::{Client, Daemon, of_thread, pause, soon};
+use crate::support::{Client, Daemon, found, of_thread, soon, until};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -31,19 +33,10 @@ async fn days_later(daemon: &Daemon, days: i64) {
 /// Waits until the archive has these threads and no others.
 async fn holds(client: &mut Client, expected: &[&str]) {
     let expected: BTreeSet<String> = expected.iter().map(|id| (*id).to_owned()).collect();
-    let listed = async {
-        loop {
-            let threads =
-                client.call::<ArchiveList>(ArchiveListParams::default()).await.unwrap().threads;
-            if threads.into_iter().map(|thread| thread.thread_id).collect::<BTreeSet<_>>()
-                == expected
-            {
-                return;
-            }
-            pause().await;
-        }
-    };
-    soon("the threads of the archive", listed).await;
+    until("the threads of the archive", async || {
+        listed(client).await.into_iter().collect::<BTreeSet<_>>() == expected
+    })
+    .await;
 }
 
 async fn damaged(client: &mut Client) -> u64 {
@@ -107,8 +100,7 @@ async fn an_interrupted_deletion_of_old_threads_is_finished_at_the_next_start() 
     long(&ids[0], "boiler", 60).write(home.path());
     long(&ids[1], "piston", 60).write(home.path());
     // Archived in one pass, and so in one pack.
-    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
-    client.sync(&ids[0]).await;
+    let (daemon, mut client) = Daemon::synced(home, "[archive]\nenabled = false\n", &ids[0]).await;
     client.sync(&ids[1]).await;
     client.compact(of_thread(&ids[1])).await;
     let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, config).await;
@@ -139,15 +131,13 @@ async fn an_interrupted_deletion_of_old_threads_is_finished_at_the_next_start() 
 async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, _client) = archiving(home, THREAD).await;
     days_later(&daemon, 0).await;
     let mut client = daemon.connect().await;
-    let looked_at = async {
-        while client.call::<Overview>(OverviewParams {}).await.unwrap().verified_at.is_none() {}
-    };
-    soon("the first look at a new pack", looked_at).await;
+    found("the first look at a new pack", async || {
+        client.call::<Overview>(OverviewParams {}).await.unwrap().verified_at
+    })
+    .await;
     flip(&packs(daemon.home.path())[0]);
     let flipped = fs::read(&packs(daemon.home.path())[0]).unwrap();
 
@@ -161,24 +151,18 @@ async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
     // The transcript exists, so its text is stored again.
     days_later(&daemon, 2).await;
     let mut client = daemon.connect().await;
-    let made_good = async {
-        loop {
-            let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
-            let packs = packs(daemon.home.path());
-            if status.damaged == 0 && packs.iter().all(|pack| fs::read(pack).unwrap() != flipped) {
-                return;
-            }
-            pause().await;
-        }
-    };
-    soon("the damage's end", made_good).await;
+    until("the damage's end", async || {
+        let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
+        let packs = packs(daemon.home.path());
+        status.damaged == 0 && packs.iter().all(|pack| fs::read(pack).unwrap() != flipped)
+    })
+    .await;
     archived(&mut client).await;
     let found = verify(&mut client).await;
     assert!(found.files > 0 && found.damaged == 0, "{found:?}");
 
     // The transcript is gone, so the text is nowhere else.
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     for pack in packs(daemon.home.path()) {
         flip(&pack);
     }
@@ -200,8 +184,7 @@ async fn archived_on_day_40() -> TempDir {
     let path = long(THREAD, "turbine", 10).write(daemon.home.path());
     client.sync(THREAD).await;
     archived(&mut client).await;
-    fs::remove_file(&path).unwrap();
-    noticed(&mut client, THREAD).await;
+    lose(&mut client, THREAD, &path).await;
     daemon.stopped().await
 }
 
@@ -264,8 +247,7 @@ async fn a_lost_thread_is_found_by_its_words_even_without_the_database() {
     }
     archived(&mut client).await;
     for (path, id) in paths.iter().zip([boiler, piston]) {
-        fs::remove_file(path).unwrap();
-        noticed(&mut client, id).await;
+        lose(&mut client, id, path).await;
     }
     for is_lost in [false, true] {
         if is_lost {

@@ -11,32 +11,16 @@ use longhaul_protocol::memory::{AddNote, AddNoteParams, Forget, ForgetParams, Or
 use serde_json::json;
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::archive::{archived, folder};
+use crate::archive::{archiving, folder};
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, Process, command, pause, soon};
+use crate::support::{
+    Client, Daemon, Process, command, configure, file_with, files_under, github_token, pause, soon,
+};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000d1";
 /// Words that occur nowhere else.
 const NOTE: &str = "The vault of the office opens with quince-marmalade-77.";
-
-/// Every file below a folder, with its bytes.
-fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found.extend(files(&entry.path()));
-        } else if kind.is_file() {
-            found.push((entry.path(), std::fs::read(entry.path()).unwrap()));
-        }
-    }
-    found
-}
-
-fn holds(bytes: &[u8], words: &str) -> bool {
-    bytes.windows(words.len()).any(|window| window == words.as_bytes())
-}
 
 fn summary() -> RunParams {
     let strategy = Some(Strategy::Summary);
@@ -58,12 +42,9 @@ async fn all_files_of_the_daemon_are_private() {
     std::fs::set_permissions(&state, PermissionsExt::from_mode(0o700)).unwrap();
     std::fs::write(state.join("longhaul.db"), "").unwrap();
     std::fs::set_permissions(state.join("longhaul.db"), PermissionsExt::from_mode(0o644)).unwrap();
-    let mut lax = std::process::Command::new("sh");
-    lax.args(["-c", "umask 022 && exec \"$0\"", env!("CARGO_BIN_EXE_longhauld")]);
-    lax.env_clear().env("HOME", home.path()).stderr(std::process::Stdio::null());
-    let process = Process::spawn(lax, home.path()).await;
-    Client::connect(&process.socket).await.sync(THREAD).await;
-    let found = files(&state);
+    let (_process, mut client) = Process::after("umask 022", home.path()).await;
+    client.sync(THREAD).await;
+    let found = files_under(&state);
     assert!(found.iter().any(|(path, _)| path.ends_with("longhaul.db-wal")), "{:?}", state);
     for (path, _) in found {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
@@ -71,26 +52,23 @@ async fn all_files_of_the_daemon_are_private() {
     }
 }
 
+/// Adds the note; returns its id.
+async fn remembered(client: &mut Client) -> String {
+    let (text, cwd, origin) = (NOTE.into(), Some("/w/app".into()), Some(Origin::Person));
+    client.call::<AddNote>(AddNoteParams { text, cwd, origin }).await.unwrap().note_id
+}
+
 #[tokio::test]
 async fn a_forgotten_note_is_erased_from_all_files() {
     let (daemon, mut client) = Daemon::start_with_client().await;
     let state = daemon.home.path().join(".local/state/longhaul");
-    let params = AddNoteParams {
-        text: NOTE.into(),
-        cwd: Some("/w/app".into()),
-        origin: Some(Origin::Person),
-    };
-    let note = client.call::<AddNote>(params).await.unwrap();
-    assert!(files(&state).iter().any(|(_, bytes)| holds(bytes, NOTE)), "it is found at first");
-    let forget = ForgetParams { note_id: Some(note.note_id), ..Default::default() };
+    let note_id = remembered(&mut client).await;
+    assert!(file_with(&state, NOTE).is_some(), "it is found at first");
+    let forget = ForgetParams { note_id: Some(note_id), ..Default::default() };
     client.call::<Forget>(forget).await.unwrap();
-    for (path, bytes) in files(&state) {
-        assert!(!holds(&bytes, NOTE), "{}", path.display());
-    }
+    assert_eq!(file_with(&state, NOTE), None);
     let home = daemon.stopped().await;
-    for (path, bytes) in files(home.path()) {
-        assert!(!holds(&bytes, NOTE), "{} after the end", path.display());
-    }
+    assert_eq!(file_with(home.path(), NOTE), None, "after the end");
 }
 
 /// A reader keeps old pages in the database. The call then says so, and the same call finishes the work later.
@@ -98,13 +76,8 @@ async fn a_forgotten_note_is_erased_from_all_files() {
 async fn a_note_is_erased_by_a_second_call_if_a_reader_kept_its_bytes() {
     let (daemon, mut client) = Daemon::start_with_client().await;
     let state = daemon.home.path().join(".local/state/longhaul");
-    let params = AddNoteParams {
-        text: NOTE.into(),
-        cwd: Some("/w/app".into()),
-        origin: Some(Origin::Person),
-    };
-    let note = client.call::<AddNote>(params).await.unwrap();
-    let forget = || ForgetParams { note_id: Some(note.note_id.clone()), ..Default::default() };
+    let note_id = remembered(&mut client).await;
+    let forget = || ForgetParams { note_id: Some(note_id.clone()), ..Default::default() };
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(state.join("longhaul.db"));
     let mut reader = options.connect().await.unwrap();
     let mut reading = reader.begin().await.unwrap();
@@ -119,27 +92,22 @@ async fn a_note_is_erased_by_a_second_call_if_a_reader_kept_its_bytes() {
     reader.close().await.unwrap();
     let gone = client.call::<Forget>(forget()).await.unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::InvalidParams, "{}", gone.message);
-    for (path, bytes) in files(&state) {
-        assert!(!holds(&bytes, NOTE), "{}", path.display());
-    }
+    assert_eq!(file_with(&state, NOTE), None);
 }
 
 #[tokio::test]
 async fn a_credential_repeated_by_a_model_is_not_stored() {
-    let secret = ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat();
+    let secret = github_token();
     let says = format!("## Summary\nThe fetcher retries. The token is {secret}, use it.");
     let provider = Provider::start(vec![Answer::says(&says)]).await;
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, &provider.config("")).await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, &provider.config(""), THREAD).await;
     let run = soon("a compaction", client.call::<Run>(summary())).await.unwrap();
     assert!(!json!(run.view).to_string().contains(&secret));
     assert!(!provider.requests().is_empty(), "the model was asked");
     let home = daemon.stopped().await;
-    for (path, bytes) in files(&home.path().join(".local")) {
-        assert!(!holds(&bytes, &secret), "{}", path.display());
-    }
+    assert_eq!(file_with(&home.path().join(".local"), &secret), None);
 }
 
 #[tokio::test]
@@ -152,10 +120,8 @@ async fn credentials_repeated_by_a_provider_are_not_logged() {
         Provider::start(vec![Answer::Status("429 Too Many", error), Answer::says("Done.")]).await;
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
-    let settings = home.path().join(".config/longhaul/config.toml");
-    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     let headers = format!("[providers.p.headers]\nx-team = \"{HEADER}\"");
-    std::fs::write(&settings, provider.config(&headers)).unwrap();
+    configure(home.path(), &provider.config(&headers));
     let log = home.path().join("log");
     let mut daemon = command(home.path());
     daemon.env("LONGHAUL_LOG", "debug").stdout(std::process::Stdio::null());
@@ -175,8 +141,7 @@ async fn credentials_repeated_by_a_provider_are_not_logged() {
 async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
-    let daemon = Daemon::over(home, "").await;
-    daemon.connect().await.sync(THREAD).await;
+    let (daemon, _client) = Daemon::synced(home, "", THREAD).await;
     let home = daemon.stopped().await;
     let database = home.path().join(".local/state/longhaul/longhaul.db");
     let sound = std::fs::read(&database).unwrap();
@@ -195,8 +160,7 @@ async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
 async fn resting() -> (Daemon, Client, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let database = daemon.home.path().join(".local/state/longhaul/longhaul.db");
     let seal = database.with_extension("db.seal");
     while_passing("a seal", async |_| seal.exists(), &mut client).await;
@@ -219,12 +183,7 @@ async fn while_passing(
         tokio::time::resume();
         pause().await;
     }
-    let reached = async {
-        while !state(client).await {
-            pause().await;
-        }
-    };
-    soon(what, reached).await;
+    crate::support::until(what, async || state(client).await).await;
 }
 
 /// Flips bits in the middle of the database and keeps its modification time, as a failing disk does.
@@ -255,9 +214,7 @@ async fn a_bit_flipped_while_the_daemon_rests_is_repaired_within_the_hour() {
 async fn a_damaged_index_of_a_resting_archive_is_rebuilt_within_the_hour() {
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     let index = folder(daemon.home.path()).join("index.db");
     let seal = index.with_extension("db.seal");
     while_passing("a seal", async |_| seal.exists(), &mut client).await;

@@ -17,9 +17,7 @@ const SUMMARY: &str =
 async fn session(config: &str) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     Rollout::with_rounds(THREAD, home.path(), "Make the fetcher retry.", 60).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
-    client.sync(THREAD).await;
-    (daemon, client)
+    Daemon::synced(home, config, THREAD).await
 }
 
 fn job(compaction_id: &str) -> String {

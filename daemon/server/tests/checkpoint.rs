@@ -36,8 +36,7 @@ async fn session() -> Session {
     rollout.command("cat src/b.rs", 0, "fn b() {}\n");
     rollout.patch("*** Begin Patch\n*** Add File: new.txt\n+hi\n*** End Patch");
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, client) = Daemon::synced(home, "", THREAD).await;
     Session { _daemon: daemon, client, project, call_id }
 }
 

@@ -26,7 +26,6 @@ const DROPPED: &str = "We might rewrite all of it in another language.";
 
 /// A session in which line 3 is the agent's text to drop.
 async fn session() -> (Daemon, Client) {
-    let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(SESSION, Path::new("/w"));
     rollout.message("user", "Make the fetcher retry.");
     rollout.message("assistant", "The fetcher gives up at the first timeout.");
@@ -36,10 +35,7 @@ async fn session() -> (Daemon, Client) {
     }
     rollout.message("assistant", "All of it retries now.");
     rollout.message("user", "Now document it.");
-    rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(SESSION).await;
-    (daemon, client)
+    Daemon::reading(&rollout, "").await
 }
 
 fn words(action: ChoiceAction, text: &str) -> ChooseParams {
@@ -195,14 +191,11 @@ async fn invalid_choices_are_rejected_by_kind() {
 
 #[tokio::test]
 async fn an_agent_can_read_choices_but_not_make_them() {
-    let home = tempfile::tempdir().unwrap();
     let folder = std::env::current_dir().unwrap();
     let mut rollout = Rollout::new(SESSION, &folder);
     rollout.message("user", "Make the fetcher retry.");
     rollout.message("assistant", "It retries.");
-    rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(SESSION).await;
+    let (daemon, mut client) = Daemon::reading(&rollout, "").await;
     let made = client.call::<Choose>(words(ChoiceAction::Pin, PIN)).await.unwrap();
     let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
     let error = agent.call::<Choose>(words(ChoiceAction::Drop, PIN)).await.unwrap_err();

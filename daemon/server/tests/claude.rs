@@ -107,8 +107,7 @@ async fn a_disabled_source_is_not_read() {
 async fn a_session_continues_in_codex_with_its_checkpoint() {
     let home = tempfile::tempdir().unwrap();
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (_daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     let mut thread_id = SESSION.to_owned();
     for generation in 0..3 {
         let to = Some("codex".to_owned());

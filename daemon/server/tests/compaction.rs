@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::archive::{archived, not_put_back};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, message, of_items, of_thread, soon, text_at, texts};
+use crate::support::{Client, Daemon, found, message, of_items, of_thread, soon, text_at, texts};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000001";
 const REQUEST: &str = "Make the fetcher retry.\nKeep its API.";
@@ -32,8 +32,7 @@ async fn session_under(config: &str, rounds: u32) -> (Daemon, Client, u64) {
     rollout
         .patch("*** Begin Patch\n*** Update File: src/fetch.rs\n@@\n+fn retry() {}\n*** End Patch");
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
-    client.sync(THREAD).await;
+    let (daemon, client) = Daemon::synced(home, config, THREAD).await;
     (daemon, client, rollout.seq())
 }
 
@@ -198,8 +197,7 @@ async fn a_session_of_the_first_command_line_is_compacted_expanded_and_archived(
     let document = json!({ "session": session, "items": items });
     let path = folder.join(format!("rollout-2025-04-20-{THREAD}.json"));
     fs::write(&path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     assert_eq!(client.thread(THREAD).await.items, 2);
     let result = client.compact(of_thread(THREAD)).await;
     let first = entries(&result).min_by_key(|entry| entry.seq_first).unwrap();
@@ -220,8 +218,7 @@ async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() 
     rollout.message("user", "Make the fetcher retry.").message("assistant", "It does.");
     rollout.write(home.path());
     let config = format!("[compaction]\nkeep_per_thread = {KEPT_PER_THREAD}\n");
-    let (daemon, mut client) = Daemon::with_client(home, &config).await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, &config, THREAD).await;
     let given = client.compact(of_items([message("user", "Go."), message("user", "Go.")])).await;
     let preimages = daemon.deps.config.now().state_dir.join("preimages");
     let history = preimages.join(format!("{}.jsonl", given.compaction_id));
@@ -237,16 +234,11 @@ async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() 
     };
     let mut made = soon("a pass", pruned).await;
     // Pruning deletes a history's file before other rows, and may run before there are others.
-    let listed = async {
-        loop {
-            made.push(client.compact(of_thread(THREAD)).await.compaction_id);
-            let listed = client.compactions().await;
-            if listed.len() < made.len() {
-                break listed;
-            }
-        }
-    };
-    let listed = soon("fewer compactions", listed).await;
+    let listed = found("fewer compactions", async || {
+        made.push(client.compact(of_thread(THREAD)).await.compaction_id);
+        Some(client.compactions().await).filter(|listed| listed.len() < made.len())
+    })
+    .await;
     assert_eq!(Some(&listed[0].compaction_id), made.last(), "the newest are kept");
 
     let undo = compaction::UndoParams { compaction_id: given.compaction_id.clone() };
@@ -284,15 +276,10 @@ async fn damage_found_by_a_request_is_repaired_and_the_thread_served_again() {
     let mut client = daemon.connect().await;
     let error = expand_error(&mut client, &handle).await;
     assert_eq!(error.kind(), ErrorKind::StoreCorrupt);
-    let served = async {
-        loop {
-            let params = history::ExpandParams { handle: handle.clone(), ..Default::default() };
-            if let Ok(page) = client.call::<history::Expand>(params).await {
-                return page.items;
-            }
-        }
-    };
-    assert!(!soon("the thread", served).await.is_empty());
+    let params = history::ExpandParams { handle, ..Default::default() };
+    let page =
+        found("the thread", async || client.call::<history::Expand>(params.clone()).await.ok());
+    assert!(!page.await.items.is_empty());
     let store = client.status().await.store;
     assert!(store.rebuilt_from.unwrap().contains("longhaul.db.corrupt-"));
     let salvaged = store.salvaged.unwrap();
@@ -368,13 +355,12 @@ async fn an_agent_that_worked_in_between_starts_a_new_compaction() {
     for round in 0..40 {
         rollout.command(&format!("cargo test fetch_{round}"), 0, &"running tests\n".repeat(40));
     }
-    let (path, seq) = (rollout.write(home.path()), rollout.seq());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let path = rollout.write(home.path());
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let step = |step| RunParams { agent_step: Some(step), ..of_thread(THREAD) };
     let announced = client.compact(step(AgentStep::Announced)).await;
     rollout.message("assistant", "It was left to the provider, which failed. Going on.");
-    rollout.append(&path, seq);
+    rollout.append(&path);
     client.sync(THREAD).await;
     let answered = client.compact(step(AgentStep::Answered)).await;
     assert_ne!(answered.compaction_id, announced.compaction_id);

@@ -18,9 +18,7 @@ async fn session(config: &str, write: impl FnOnce(&mut Rollout)) -> (Daemon, Cli
     let mut rollout = Rollout::new(THREAD, home.path());
     write(&mut rollout);
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
-    client.sync(THREAD).await;
-    (daemon, client)
+    Daemon::synced(home, config, THREAD).await
 }
 
 /// A thread of one request whose provider counted 9,000 tokens.
@@ -110,15 +108,12 @@ async fn the_count_is_complete_right_after_a_compaction() {
 
 #[tokio::test]
 async fn settings_are_compared_with_those_in_the_transcript() {
-    let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, std::path::Path::new("/w"));
     let settings = json!({ "cwd": "/w", "approval_policy": "never", "model": "gpt-5",
         "sandbox_policy": { "type": "read-only" }, "collaboration_mode": { "mode": "plan" } });
     rollout.line("turn_context", &settings);
     rollout.message("user", "Look around.").message("assistant", "Done.");
-    rollout.write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::reading(&rollout, "").await;
     for (profile, cwd, changed) in [
         ("read-only", "/w", &[][..]),
         ("workspace-write", "/w", &["permissions"]),
@@ -169,8 +164,7 @@ async fn project_instructions_are_repeated_only_when_they_changed() {
     rollout.line("turn_context", &context);
     rollout.message("user", "Look around.").message("assistant", "Done.");
     rollout.write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let cwd = project.to_str().unwrap();
     let current = Settings { environment: environment(cwd, None), ..Default::default() };
     let also = Some(vec![OptionalSetting::AgentsMd, OptionalSetting::Memory]);

@@ -38,8 +38,7 @@ async fn session() -> Session {
     rollout.message("user", LAST_REQUEST);
     let original = rollout.write(home.path());
     let before = fs::read(&original).unwrap();
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, client) = Daemon::synced(home, "", THREAD).await;
     Session { daemon, client, original, before }
 }
 
@@ -121,8 +120,7 @@ async fn the_bill_survives_a_restart_and_includes_the_agents_own_compactions() {
     drop(client);
     let home = daemon.stopped().await;
     let path = session_compacted_by_its_agent(home.path(), "c1");
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (_daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     let after = client.status().await.compactions;
     let expected = CompactionsStatus {
         agent_compactions: 1,
@@ -227,8 +225,7 @@ async fn the_working_tree_is_checked_at_a_hand_over() {
         fs::write(project.join(name), "fn a() {}\n").unwrap();
     }
     rollout.write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     fs::write(project.join("changed.rs"), "fn b() {}\n").unwrap();
     fs::remove_file(project.join("gone.rs")).unwrap();
     let to = Some("claude".to_owned());
@@ -317,7 +314,6 @@ async fn the_error_for_an_unsupported_agent_lists_the_supported_ones() {
 
 #[tokio::test]
 async fn a_blocked_thread_is_listed_until_another_continues_it() {
-    let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, Path::new("/w"));
     for request in ["Make the fetcher retry.", LAST_REQUEST] {
         rollout.message("user", request);
@@ -326,9 +322,7 @@ async fn a_blocked_thread_is_listed_until_another_continues_it() {
             { "message": message, "codex_error_info": "context_window_exceeded" } });
         rollout.line("event_msg", &failed);
     }
-    rollout.write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::reading(&rollout, "").await;
     let blocked = || ThreadListParams { blocked: Some(true), ..Default::default() };
     let threads = client.call::<ThreadList>(blocked()).await.unwrap().threads;
     let [thread] = threads.as_slice() else { panic!("{threads:?}") };

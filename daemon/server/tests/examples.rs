@@ -8,7 +8,7 @@ use longhaul_protocol::example::{examples, placeholder, sample, substitute};
 use longhaul_protocol::thread::IndexState;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, soon};
+use crate::support::{Daemon, found, soon};
 use crate::workers::{OUTSIDE, request_job};
 
 #[tokio::test]
@@ -17,14 +17,7 @@ async fn every_example_gets_its_answer() {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/codex-home/sessions");
     copy(&sample, &home.path().join(".codex/sessions"));
     let (daemon, mut client) = Daemon::with_client(home, OUTSIDE).await;
-    let listed = async {
-        loop {
-            if let Some(thread) = client.threads().await.pop() {
-                return thread;
-            }
-        }
-    };
-    let thread = soon("the sample is listed", listed).await;
+    let thread = found("the sample is listed", async || client.threads().await.pop()).await;
     client.sync(&thread.thread_id).await;
     let indexed = async { while client.status().await.search.state != IndexState::Idle {} };
     soon("the sample is indexed", indexed).await;

@@ -16,7 +16,6 @@ const OLD: &str = "The fetcher keeps queue_5 in slot_5 and closes socket_5 after
 const TOKENS: u64 = 400;
 
 async fn session() -> (Daemon, Client) {
-    let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, Path::new("/w"));
     for round in 0..40 {
         rollout.message("user", &format!("Make the fetcher keep queue_{round} and limit_{round}."));
@@ -25,10 +24,7 @@ async fn session() -> (Daemon, Client) {
         );
         rollout.message("assistant", &text);
     }
-    rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    (daemon, client)
+    Daemon::reading(&rollout, "").await
 }
 
 fn view(focus: Option<&str>) -> ViewParams {

@@ -8,7 +8,7 @@ use longhaul_protocol::history::{Expand, ExpandParams};
 use serde_json::Value;
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, field, of_thread, soon, text_of};
+use crate::support::{Client, Daemon, field, found, of_thread, text_of};
 
 const BASE: &str = "019cadd3-0000-7000-8000-000000000001";
 const FORK: &str = "019cadd3-0000-7000-8000-000000000002";
@@ -96,20 +96,10 @@ async fn undoing_a_forks_compaction_restores_the_whole_history() {
 
 #[tokio::test]
 async fn a_fork_with_a_missing_base_gives_a_warning_after_ingestion() {
-    let home = tempfile::tempdir().unwrap();
     let mut base = Rollout::new(BASE, Path::new("/w"));
     base.message("user", "Make the fetcher retry.");
-    Rollout::forked(FORK, &base, 1).write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(FORK).await;
-    let warned = async {
-        loop {
-            if let Some(warning) = client.status().await.warnings.pop() {
-                return warning;
-            }
-        }
-    };
-    let warning = soon("the warning", warned).await;
+    let (_daemon, mut client) = Daemon::reading(&Rollout::forked(FORK, &base, 1), "").await;
+    let warning = found("the warning", async || client.status().await.warnings.pop()).await;
     assert_eq!(warning.kind, "base_missing");
     let expected = format!("thread {FORK} continues {BASE}, whose transcript is not there");
     assert_eq!(warning.message, expected);

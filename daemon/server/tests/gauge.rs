@@ -36,8 +36,7 @@ async fn the_agents_report_is_used_by_all_methods_and_survives_a_restart() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = rollout(home.path());
     let path = rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     assert!(!client.usage(THREAD).await.window.is_known);
 
     for (window, tokens) in [(None, None), (Some(0), Some(0))] {
@@ -46,8 +45,7 @@ async fn the_agents_report_is_used_by_all_methods_and_survives_a_restart() {
     }
     report(&mut client, Some(200_000), Some(190_000)).await;
     drop(client);
-    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(daemon.stopped().await, "", THREAD).await;
     let usage = client.usage(THREAD).await;
     let window = (usage.window.tokens, usage.window.source.as_str(), usage.window.trigger);
     assert_eq!(window, (200_000, "running_agent", Some(180_000)));
@@ -58,16 +56,14 @@ async fn the_agents_report_is_used_by_all_methods_and_survives_a_restart() {
     assert_eq!(evaluated.decision.tier.as_deref(), Some("emergency"));
 
     // Later items are added, until the history changes.
-    let seq = rollout.seq();
     rollout.message("user", &"Now back off. ".repeat(300));
-    rollout.append(&path, seq);
+    rollout.append(&path);
     client.sync(THREAD).await;
     let grown = client.usage(THREAD).await.tokens.used;
     assert!((190_900..191_500).contains(&grown), "{grown}");
-    let seq = rollout.seq();
     rollout.compacted(&[json!({ "type": "message", "role": "user",
         "content": [{ "type": "input_text", "text": "The briefing." }] })]);
-    rollout.append(&path, seq);
+    rollout.append(&path);
     client.sync(THREAD).await;
     let usage = client.usage(THREAD).await;
     assert_eq!(usage.tokens.used_source, "estimate");
@@ -75,9 +71,8 @@ async fn the_agents_report_is_used_by_all_methods_and_survives_a_restart() {
     assert_eq!(usage.window.tokens, 200_000, "the window is the same");
 
     // Another model may have another window.
-    let seq = rollout.seq();
     rollout.line("turn_context", &json!({ "cwd": "/w", "model": "claude-opus-10" }));
-    rollout.append(&path, seq);
+    rollout.append(&path);
     client.sync(THREAD).await;
     assert!(!client.usage(THREAD).await.window.is_known);
 }
@@ -89,8 +84,7 @@ async fn the_persons_setting_and_the_providers_count_override_the_report() {
     rollout.token_count(120_000, 272_000);
     rollout.write(home.path());
     let (_daemon, mut client) =
-        Daemon::with_client(home, "[sources.codex]\ncontext_window = 400000\n").await;
-    client.sync(THREAD).await;
+        Daemon::synced(home, "[sources.codex]\ncontext_window = 400000\n", THREAD).await;
     report(&mut client, Some(200_000), Some(110_000)).await;
     let usage = client.usage(THREAD).await;
     assert_eq!((usage.window.tokens, usage.window.source.as_str()), (400_000, "config"));
@@ -106,8 +100,7 @@ async fn an_agents_compaction_shows_its_limit_unless_the_policy_has_it_compact()
     ] {
         let home = tempfile::tempdir().unwrap();
         let path = session_compacted_by_its_agent(home.path(), THREAD);
-        let (_daemon, mut client) = Daemon::with_client(home, config).await;
-        client.sync_file(&path).await;
+        let (_daemon, mut client) = Daemon::synced_file(home, config, &path).await;
         report(&mut client, Some(200_000), None).await;
         let window = client.usage(THREAD).await.window;
         assert_eq!((window.trigger_source.as_str(), window.trigger), expected, "{config}");
@@ -120,8 +113,7 @@ async fn the_cost_of_resuming_is_available_to_agents_and_changes_when_the_cache_
     let mut rollout = rollout(home.path());
     rollout.token_count(120_000, 272_000);
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let price = async |client: &mut Client| {
         let (thread_id, resume) = (Some(THREAD.to_owned()), Some(true));
         let params = UsageParams { thread_id, resume, ..Default::default() };

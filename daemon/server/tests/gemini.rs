@@ -97,8 +97,7 @@ async fn a_document_that_became_a_journal_is_one_thread() {
     let document = |messages: &[Value]| with(header(), "messages", json!(messages));
     let name = "session-2026-01-02T03-04-5b1f0a52.json";
     let path = write(home.path(), name, &serde_json::to_string_pretty(&document(&begun)).unwrap());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (_daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     let [request, edit] = begun;
     let ended = document(&[request.clone(), edit.clone(), model("m3", "Renamed.")]);
     fs::write(&path, ended.to_string()).unwrap();
@@ -120,8 +119,7 @@ async fn a_deleted_session_continues_elsewhere_even_without_the_database() {
     let home = tempfile::tempdir().unwrap();
     let begun = [header(), user("m1", "Rename x to y in a.rs"), model("m2", "I rename it.")];
     let path = write(home.path(), "session-2026-01-02T03-04-5b1f0a52.jsonl", &lines(&begun));
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     archived(&mut client).await;
     fs::remove_file(&path).unwrap();
     let (daemon, mut client) = after_the_loss(daemon.stopped().await).await;
@@ -135,8 +133,7 @@ async fn a_session_continues_in_codex_and_in_claude_code() {
     let session =
         [header(), user("m1", "Rename x to y in a.rs"), edited(), model("m3", "Renamed.")];
     let path = write(home.path(), "session-2026-01-02T03-04-5b1f0a52.jsonl", &lines(&session));
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (_daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     for to in ["codex", "claude"] {
         client.continues_in(SESSION, to, &["src/a.rs (edited", "Rename x to y"]).await;
     }

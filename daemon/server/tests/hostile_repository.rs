@@ -93,8 +93,7 @@ async fn a_client_that_names_a_hostile_folder_runs_nothing() {
     let work = Checkout::with_nameless_filter();
     let home = tempfile::tempdir().unwrap();
     scripted(ONE, home.path(), &work.at);
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(ONE).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", ONE).await;
     decision_with_repository(&mut client, ONE).await;
     assert_eq!(work.sprung(), [""; 0]);
     work.assert_sprung_by_plain_git();

@@ -6,7 +6,6 @@ use longhaul_protocol::ErrorKind;
 use longhaul_protocol::compaction::{self, RunParams, RunResult, Strategy, Trigger, UndoParams};
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::thread::OpenResult;
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::provider::{Answer, Provider};
@@ -119,8 +118,7 @@ async fn installing_is_rejected_for_threads_of_other_programs() {
     let rollout = Rollout::with_rounds(OTHER, home.path(), FIRST, 40);
     let path = rollout.write(home.path());
     let untouched = fs::read(&path).unwrap();
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(OTHER).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", OTHER).await;
     let thread = thread(&mut client, 3).await;
     let given = RunParams { install: Some(true), ..of_items([message("user", "x")]) };
     let past = RunParams { as_of: Some(1), ..installed(&thread) };
@@ -162,8 +160,7 @@ async fn items_appended_while_a_model_writes_follow_the_replacement() {
 #[tokio::test]
 async fn a_kill_leaves_the_old_history_or_the_new_one() {
     let home = tempfile::tempdir().unwrap();
-    let mut process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (mut process, mut client) = Process::with_client(home.path()).await;
     let thread = thread(&mut client, 30).await;
     let auto = RunParams { trigger: Some(Trigger::Auto), ..installed(&thread) };
     for round in 0..6_u64 {
@@ -172,10 +169,8 @@ async fn a_kill_leaves_the_old_history_or_the_new_one() {
         for _ in 0..round * 40 {
             pause().await;
         }
-        process.signal(Signal::KILL);
-        process.exit_code().await;
-        process = Process::start(home.path()).await;
-        client = Client::connect(&process.socket).await;
+        process.killed().await;
+        (process, client) = Process::with_client(home.path()).await;
         let after = client.history(&thread.thread_id).await;
         if after != before {
             let made = client.compactions().await;
@@ -188,17 +183,14 @@ async fn a_kill_leaves_the_old_history_or_the_new_one() {
     // As after a kill between the record and the line.
     let whole = fs::read(&thread.path).unwrap();
     client.compact(auto.clone()).await;
-    process.signal(Signal::KILL);
-    process.exit_code().await;
+    process.killed().await;
     fs::write(&thread.path, &whole).unwrap();
-    process = Process::start(home.path()).await;
-    client = Client::connect(&process.socket).await;
+    (process, client) = Process::with_client(home.path()).await;
     let again = client.compact(auto.clone()).await;
     assert_eq!(client.history(&thread.thread_id).await, again.history[..]);
     let refused = client.call::<compaction::Run>(auto).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotWorthwhile, "nothing has grown since");
-    process.signal(Signal::TERM);
-    assert_eq!(soon("the end", process.exit_code()).await, Some(0));
+    process.stopped().await;
 }
 
 #[tokio::test]

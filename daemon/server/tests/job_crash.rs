@@ -14,9 +14,10 @@ use longhaul_protocol::{ErrorKind, compaction, memory};
 use longhaul_store::{Store, StoreError};
 use rustix::process::Signal;
 
+use crate::memory::all;
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Process, config_under, eventually, of_thread, pause, soon};
+use crate::support::{Client, Process, configure, eventually, found, of_thread};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000b1";
 const SECOND: &str = "019cadd3-0000-7000-8000-0000000000b2";
@@ -44,9 +45,8 @@ impl Rig {
 
     /// Starts the daemon with `more` in its configuration.
     async fn daemon(&self, more: &str) -> (Process, Client) {
-        config_under(self.home.path(), &self.provider.config(more));
-        let process = Process::start(self.home.path()).await;
-        let mut client = Client::connect(&process.socket).await;
+        configure(self.home.path(), &self.provider.config(more));
+        let (process, mut client) = Process::with_client(self.home.path()).await;
         client.sync(THREAD).await;
         (process, client)
     }
@@ -63,9 +63,7 @@ impl Rig {
     /// it.
     async fn kill_once_recorded(&self, process: Process, store: &Store, key: &JobKey) {
         self.provider.release();
-        let recorded =
-            async { while store.compactions.get(&key.subject).await.unwrap().is_none() {} };
-        soon("the record", recorded).await;
+        found("the record", async || store.compactions.get(&key.subject).await.unwrap()).await;
         kill(process).await;
     }
 
@@ -80,8 +78,7 @@ impl Rig {
         assert_eq!(ids, [&key.subject], "once");
         let run = client.compaction(&key.subject).await.run;
         assert_eq!(run.strategy_used, Strategy::Hybrid);
-        process.signal(Signal::TERM);
-        assert_eq!(process.exit_code().await, Some(0));
+        process.stopped().await;
         let store = self.store().await;
         let job = store.jobs.get(key).await.unwrap().unwrap();
         store.database.close().await;
@@ -95,8 +92,7 @@ async fn start(client: &mut Client) -> JobKey {
 }
 
 async fn kill(process: Process) {
-    process.signal(Signal::KILL);
-    assert_eq!(process.exit_code().await, None, "by the signal");
+    process.killed().await;
 }
 
 /// Resets a job to an earlier row. Only microseconds pass between two commits, too few for a kill, so the effect of the
@@ -169,9 +165,8 @@ async fn a_job_killed_after_storing_its_answer_pays_once_although_the_thread_gre
     let path = client.thread(THREAD).await.path;
     // Its agent continues while the model writes.
     let mut grown = rollout(THREAD);
-    let seq = grown.seq();
     grown.message("user", "Now document it.").message("assistant", "It is documented.");
-    grown.append(Path::new(&path), seq);
+    grown.append(Path::new(&path));
     let store = rig.store().await;
     let running = store.jobs.get(&key).await.unwrap().unwrap();
     rig.kill_once_recorded(process, &store, &key).await;
@@ -236,18 +231,14 @@ async fn stopped_past_its_lease() -> Stopped {
         let store = rig.store().await;
         let rules = [(Kind::Compact, Rules::of(Kind::Compact))];
         let other = Jobs::new(store.jobs.clone(), Clock::system(), "other", rules.into());
-        let taken = async {
-            loop {
-                match other.claim(Kind::Compact, &other.holder()).await {
-                    Ok(Some(claimed)) => return Some(claimed),
-                    Ok(None) => pause().await,
-                    // Stopped during a write, it would hold the database for ever, which is not tested here.
-                    Err(JobError::Store(StoreError::Busy { .. })) => return None,
-                    Err(error) => panic!("{error}"),
-                }
+        let taken = found("its lease runs out", async || {
+            match other.claim(Kind::Compact, &other.holder()).await {
+                // Stopped during a write, it would hold the database for ever, which is not tested here.
+                Err(JobError::Store(StoreError::Busy { .. })) => Some(None),
+                claimed => claimed.unwrap().map(Some),
             }
-        };
-        if let Some(claimed) = soon("its lease runs out", taken).await {
+        });
+        if let Some(claimed) = taken.await {
             return Stopped { rig, process, client, key, store, other, claimed };
         }
         kill(process).await;
@@ -274,8 +265,7 @@ async fn a_daemon_stopped_past_its_lease_stores_nothing_when_it_continues() {
     let fence = other.fence(&owner);
     assert_eq!(fence.check(store.jobs.get(&key).await.unwrap().as_ref()), Ok(()));
     other.finish(&key, &owner.token).await.unwrap();
-    process.signal(Signal::TERM);
-    assert_eq!(process.exit_code().await, Some(0));
+    process.stopped().await;
     assert!(store.compactions.get(&key.subject).await.unwrap().is_none(), "not at the end either");
     store.database.close().await;
 }
@@ -292,10 +282,6 @@ async fn progress(store: &Store) -> (usize, u64) {
     (events, newest)
 }
 
-fn all() -> memory::RunParams {
-    memory::RunParams { all: Some(true), ..Default::default() }
-}
-
 #[tokio::test]
 async fn memory_is_published_once_however_often_the_daemon_is_killed() {
     let rig = Rig::new().await;
@@ -307,15 +293,11 @@ async fn memory_is_published_once_however_often_the_daemon_is_killed() {
         client.sync(SECOND).await;
         let store = rig.store().await;
         client.begin::<memory::Run>(all()).await;
-        let more = async {
-            loop {
-                let (events, generation) = progress(&store).await;
-                if events > last || generation > 0 {
-                    return (events, generation);
-                }
-            }
-        };
-        (last, published) = soon("something happens", more).await;
+        (last, published) = found("something happens", async || {
+            let (events, generation) = progress(&store).await;
+            (events > last || generation > 0).then_some((events, generation))
+        })
+        .await;
         kill(process).await;
         store.database.close().await;
         kills += 1;
@@ -326,8 +308,7 @@ async fn memory_is_published_once_however_often_the_daemon_is_killed() {
     assert_eq!((run.generation, run.failed), (1, 0), "published once: {run:?}");
     let status = client.call::<memory::Status>(memory::StatusParams::default()).await.unwrap();
     assert_eq!(status.threads, 2, "{status:?}");
-    process.signal(Signal::TERM);
-    assert_eq!(process.exit_code().await, Some(0));
+    process.stopped().await;
     let root = PathBuf::from(status.path);
     let target = std::fs::canonicalize(&root).unwrap();
     let names = std::fs::read_dir(target.parent().unwrap()).unwrap();

@@ -138,8 +138,7 @@ async fn a_thread_has_the_newest_name_it_was_given_or_its_first_request() {
     let entry = |id: &str, name: &str| format!("{}\n", json!({ "id": id, "thread_name": name }));
     let text = [entry(named, "first"), entry("gone", "lost"), entry(named, "second")].concat();
     std::fs::write(home.path().join(".codex/session_index.jsonl"), text).unwrap();
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(named).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", named).await;
     client.sync(other).await;
     let mut titles: Vec<_> =
         client.threads().await.into_iter().map(|thread| (thread.thread_id, thread.title)).collect();
@@ -204,8 +203,7 @@ async fn a_second_daemon_is_refused_with_the_pid_of_the_first() {
     same_socket.arg("--state-dir").arg(elsewhere).arg("--socket").arg(&first.socket);
     refused(&same_socket.output().unwrap(), 75, &pid);
     Client::connect(&first.socket).await.status().await;
-    first.signal(Signal::TERM);
-    assert_eq!(first.exit_code().await, Some(0));
+    first.stopped().await;
 }
 
 #[tokio::test]
@@ -213,8 +211,7 @@ async fn a_daemon_that_was_killed_is_replaced_by_the_next() {
     let home = home();
     let first = Process::start(home.path()).await;
     let socket = first.socket.clone();
-    first.signal(Signal::KILL);
-    assert_eq!(first.exit_code().await, None);
+    first.killed().await;
     assert!(socket.exists(), "the killed daemon could not remove it");
     let second = Process::start(home.path()).await;
     Client::connect(&socket).await.status().await;

@@ -11,7 +11,6 @@ use longhaul_protocol::event::{
 };
 use longhaul_protocol::limit::{EVENT_QUEUE_MAX, EVENT_RING_MAX};
 use longhaul_protocol::{ErrorKind, Retry, daemon, thread};
-use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -99,11 +98,7 @@ async fn ten_thousand_open_connections_lock_nobody_out() {
 async fn a_daemon_out_of_descriptors_serves_its_clients_and_recovers() {
     let home = tempfile::tempdir().unwrap();
     // A hard limit, which the daemon cannot raise.
-    let mut command = std::process::Command::new("bash");
-    command.args(["-c", "ulimit -n 40 && exec \"$0\"", env!("CARGO_BIN_EXE_longhauld")]);
-    command.env_clear().env("HOME", home.path()).stderr(std::process::Stdio::null());
-    let daemon = Process::spawn(command, home.path()).await;
-    let mut before = Client::connect(&daemon.socket).await;
+    let (daemon, mut before) = Process::after("ulimit -n 40", home.path()).await;
     before.status().await;
     let mut crowd = Vec::new();
     for _ in 0..80 {
@@ -114,8 +109,7 @@ async fn a_daemon_out_of_descriptors_serves_its_clients_and_recovers() {
     }
     drop(crowd);
     Client::connect(&daemon.socket).await.status().await;
-    daemon.signal(Signal::TERM);
-    assert_eq!(daemon.exit_code().await, Some(0));
+    daemon.stopped().await;
 }
 
 #[tokio::test]

@@ -4,25 +4,22 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use longhaul_daemon::clock::Clock;
+use longhaul_protocol::ErrorKind;
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
-use longhaul_protocol::job::{Job, JobGet, JobGetResult, JobParams, Retry, Why, WhyResult};
-use longhaul_protocol::thread::{Search, SearchHit, SearchParams};
-use longhaul_protocol::{ErrorKind, memory};
+use longhaul_protocol::job::{Job, JobGet, JobParams, Retry, Why, WhyResult};
+use longhaul_protocol::thread::{Search, SearchParams};
 
+use crate::memory::run_all;
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, eventually, message, of_items, of_thread, soon};
+use crate::support::{Client, Daemon, eventually, found, message, of_items, of_thread, until};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000c1";
 const DAY_MS: i64 = 86_400_000;
 
 async fn daemon_with(config: &str) -> (Daemon, Client) {
-    let home = tempfile::tempdir().unwrap();
     let cwd = Path::new("/w/app");
-    Rollout::with_rounds(THREAD, cwd, "Make the fetcher retry.", 60).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
-    client.sync(THREAD).await;
-    (daemon, client)
+    Daemon::reading(&Rollout::with_rounds(THREAD, cwd, "Make the fetcher retry.", 60), config).await
 }
 
 fn of(job: &str) -> JobParams {
@@ -31,18 +28,14 @@ fn of(job: &str) -> JobParams {
 
 /// The job, once a run with an epoch above `epoch` is done.
 async fn run_after(client: &mut Client, job: &str, epoch: u64) -> Job {
-    let done = async {
-        loop {
-            match client.call::<JobGet>(of(job)).await {
-                Ok(JobGetResult { job, .. }) if job.epoch > epoch && job.state == "done" => {
-                    return job;
-                }
-                Ok(_) => {}
-                Err(error) => assert_eq!(error.kind(), ErrorKind::JobNotFound, "not requested yet"),
-            }
+    found(job, async || match client.call::<JobGet>(of(job)).await {
+        Ok(found) => Some(found.job).filter(|job| job.epoch > epoch && job.state == "done"),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::JobNotFound, "not requested yet");
+            None
         }
-    };
-    soon(job, done).await
+    })
+    .await
 }
 
 async fn retry(client: &mut Client, job: &str) {
@@ -137,30 +130,13 @@ async fn the_items_of_a_running_compaction_are_not_pruned() {
     daemon.stopped().await;
 }
 
-/// The hits; none while the index is being opened.
-async fn search(client: &mut Client) -> Vec<SearchHit> {
-    let params = SearchParams { query: "fetch_17".into(), ..Default::default() };
-    match client.call::<Search>(params).await {
-        Ok(result) => result.hits,
-        Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::StoreBusy, "{error:?}");
-            Vec::new()
-        }
-    }
-}
-
 #[tokio::test]
 async fn the_search_index_is_rebuilt_on_request() {
     let (daemon, mut client) = daemon_with("").await;
-    let found = async {
-        loop {
-            let hits = search(&mut client).await;
-            if !hits.is_empty() {
-                return hits;
-            }
-        }
-    };
-    let before = soon("the item is found", found).await;
+    let before = found("the item is found", async || {
+        Some(client.hits("fetch_17").await).filter(|hits| !hits.is_empty())
+    })
+    .await;
     let index = daemon.deps.config.now().state_dir.join("search.db");
     // Keep it open, so that its inode is not reused.
     let old = std::fs::File::open(&index).unwrap();
@@ -168,28 +144,26 @@ async fn the_search_index_is_rebuilt_on_request() {
     run_after(&mut client, "reindex/search", 0).await;
     let (rebuilt, old) = (std::fs::metadata(&index).unwrap(), old.metadata().unwrap());
     assert_ne!(rebuilt.ino(), old.ino(), "another file");
-    assert_eq!(search(&mut client).await, before, "all is found again when the job is done");
+    assert_eq!(client.hits("fetch_17").await, before, "all is found again when the job is done");
     daemon.stopped().await;
 }
 
 #[tokio::test]
 async fn a_rebuild_of_the_search_index_that_failed_is_tried_again() {
     let (daemon, mut client) = daemon_with("").await;
-    soon("the item is found", async { while search(&mut client).await.is_empty() {} }).await;
+    until("the item is found", async || !client.hits("fetch_17").await.is_empty()).await;
     let state = daemon.deps.config.now().state_dir.clone();
     // A folder is in the way: the index is closed, and cannot be removed.
     let blocked = state.join("search.db.seal");
     std::fs::create_dir(&blocked).unwrap();
     retry(&mut client, "reindex/search").await;
     let params = SearchParams { query: "fetch_17".into(), ..Default::default() };
-    let fails = async { while client.call::<Search>(params.clone()).await.is_ok() {} };
-    soon("the rebuild fails", fails).await;
+    until("the rebuild fails", async || client.call::<Search>(params.clone()).await.is_err()).await;
     std::fs::remove_dir(&blocked).unwrap();
-    let found = async {
-        while client.call::<Search>(params.clone()).await.map_or(0, |found| found.hits.len()) == 0 {
-        }
-    };
-    soon("the item is found again", found).await;
+    until("the item is found again", async || {
+        client.call::<Search>(params.clone()).await.is_ok_and(|found| !found.hits.is_empty())
+    })
+    .await;
     run_after(&mut client, "reindex/search", 0).await;
     daemon.stopped().await;
 }
@@ -204,8 +178,7 @@ async fn a_thread_without_a_job_says_why() {
     let answer = why(&mut client, THREAD).await;
     assert_eq!((answer.reason.as_str(), answer.skipped.as_deref()), ("not_asked", Some("busy")));
     assert_eq!(answer.job, None);
-    let all = memory::RunParams { all: Some(true), ..Default::default() };
-    client.call::<memory::Run>(all).await.unwrap();
+    run_all(&mut client).await;
     let answer = why(&mut client, THREAD).await;
     let found = (answer.reason.as_str(), answer.skipped.as_deref());
     assert_eq!(found, ("nothing_pending", Some("nothing_new")));

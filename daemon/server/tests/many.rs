@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use longhaul_protocol::thread::{IndexState, Search, SearchParams};
-
 use crate::archive::archived;
+use crate::support::Daemon;
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, pause, soon};
 
 const MANY: u32 = longhaul_store::FILES_AT_ONCE + 100;
 
@@ -18,32 +16,12 @@ fn write(home: &std::path::Path, number: u32) -> PathBuf {
     rollout.write(home)
 }
 
-/// Waits until `items` are indexed and everything is ingested.
-async fn indexed(client: &mut Client, items: u64) {
-    let reached = async {
-        loop {
-            let search = client.status().await.search;
-            if (search.state, search.items) == (IndexState::Idle, items) {
-                return;
-            }
-            pause().await;
-        }
-    };
-    soon("the index has everything", reached).await;
-}
-
-async fn hits(client: &mut Client, word: &str) -> usize {
-    let params = SearchParams { query: word.into(), ..Default::default() };
-    client.call::<Search>(params).await.unwrap().hits.len()
-}
-
 #[tokio::test]
 async fn all_transcripts_are_found_and_archived_and_moves_are_distinguished_from_deletions() {
     let home = tempfile::tempdir().unwrap();
     let paths: Vec<PathBuf> = (0..MANY).map(|number| write(home.path(), number)).collect();
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&paths[0]).await;
-    indexed(&mut client, u64::from(MANY)).await;
+    let (daemon, mut client) = Daemon::synced_file(home, "", &paths[0]).await;
+    client.indexed(u64::from(MANY)).await;
     assert_eq!(archived(&mut client).await.transcripts, u64::from(MANY));
 
     let last = paths.len() - 1;
@@ -53,14 +31,14 @@ async fn all_transcripts_are_found_and_archived_and_moves_are_distinguished_from
     let moved = moved.join(paths[last].file_name().unwrap());
     fs::rename(&paths[last], &moved).unwrap();
     client.sync_file(&moved).await;
-    indexed(&mut client, u64::from(MANY)).await;
-    assert_eq!(hits(&mut client, &format!("number{}", MANY - 1)).await, 1, "moved");
+    client.indexed(u64::from(MANY)).await;
+    assert_eq!(client.hits(&format!("number{}", MANY - 1)).await.len(), 1, "moved");
     assert_eq!(
-        hits(&mut client, &format!("number{}", MANY - 2)).await,
+        client.hits(&format!("number{}", MANY - 2)).await.len(),
         1,
         "only the archive has it"
     );
-    assert_eq!(hits(&mut client, "number0").await, 1);
+    assert_eq!(client.hits("number0").await.len(), 1);
     let sources = client.status().await.sources;
     assert_eq!(sources.iter().map(|source| source.files).sum::<u64>(), u64::from(MANY) - 1);
 }

@@ -25,9 +25,7 @@ async fn session(request: &str) -> (Daemon, Client) {
     }
     rollout.message("user", request);
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    (daemon, client)
+    Daemon::synced(home, "", THREAD).await
 }
 
 async fn compact(client: &mut Client, max_tokens: u64) -> RunResult {

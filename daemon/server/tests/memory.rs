@@ -13,23 +13,28 @@ use longhaul_protocol::{ErrorKind, Method};
 use serde_json::json;
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, files_under, message, soon};
+use crate::support::{Client, Daemon, file_with, files_under, message, soon};
 
 pub const FIRST: &str = "019cadd3-0000-7000-8000-0000000000a1";
 pub const SECOND: &str = "019cadd3-0000-7000-8000-0000000000a2";
 const SECRET: &str = "ghp_016C7a3fKQz9hT5eYwLrUvXsBnMdPj2Eo4Gi";
 
+/// The tests of the parser fail, `file` is changed, and they pass; all this several times.
+pub fn repair(rollout: &mut Rollout, file: &str, times: u32) {
+    for round in 0..times {
+        rollout.command("cargo nextest run -p parser", 1, "error[E0308]: mismatched types\n");
+        rollout.patch(&format!(
+            "*** Begin Patch\n*** Update File: {file}\n@@\n-old {round}\n+new\n*** End Patch"
+        ));
+        rollout.command("cargo nextest run -p parser", 0, "12 tests passed\n");
+    }
+}
+
 /// A thread with a rule of the person and a command that was fixed.
 pub fn thread(home: &Path, id: &str, cwd: &str, rule: &str) {
     let mut rollout = Rollout::new(id, Path::new(cwd));
     rollout.message("user", &format!("Fix the parser in src/parse.rs. {rule}"));
-    for round in 0..3 {
-        rollout.command("cargo nextest run -p parser", 1, "error[E0308]: mismatched types\n");
-        rollout.patch(&format!(
-            "*** Begin Patch\n*** Update File: src/parse.rs\n@@\n-old {round}\n+new\n*** End Patch"
-        ));
-        rollout.command("cargo nextest run -p parser", 0, "12 tests passed\n");
-    }
+    repair(&mut rollout, "src/parse.rs", 3);
     rollout.command(&format!("echo token={SECRET}"), 0, &format!("token={SECRET}\n"));
     rollout.message("assistant", "The parser is fixed and its tests pass.");
     rollout.write(home);
@@ -39,9 +44,13 @@ pub async fn ask<M: Method>(client: &mut Client, params: M::Params) -> M::Result
     client.call::<M>(params).await.unwrap()
 }
 
-/// Builds memory of all threads now, even new ones.
+/// Params that build memory of all threads now, even new ones.
+pub fn all() -> RunParams {
+    RunParams { all: Some(true), ..Default::default() }
+}
+
 pub async fn run_all(client: &mut Client) -> RunResult {
-    ask::<Run>(client, RunParams { all: Some(true), ..Default::default() }).await
+    ask::<Run>(client, all()).await
 }
 
 /// Builds memory of the due threads.
@@ -187,8 +196,7 @@ async fn nothing_is_published_without_a_change_and_new_lines_are_read() {
     let more = json!({ "timestamp": "2026-03-02T10:15:00.000Z", "type": "response_item",
         "payload": message("user", "Thanks.") });
     std::fs::write(&path, format!("{text}{more}\n")).unwrap();
-    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
-    client.sync(FIRST).await;
+    let (daemon, mut client) = Daemon::synced(home, OFF, FIRST).await;
     assert_run(&run_all(&mut client).await, 1, true);
     daemon.stopped().await;
 }
@@ -288,9 +296,7 @@ async fn secrets_reach_no_file_and_no_table() {
     let note = ask::<AddNote>(&mut client, note).await;
     assert!(note.text.starts_with("the token is ") && !note.text.contains(SECRET), "{}", note.text);
     let home = daemon.stopped().await;
-    for (path, text) in files_under(&home.path().join(".local/state/longhaul")) {
-        assert!(!text.contains(SECRET), "{}", path.display());
-    }
+    assert_eq!(file_with(&home.path().join(".local/state/longhaul"), SECRET), None);
 }
 
 #[tokio::test]

@@ -9,17 +9,16 @@ use longhaul_protocol::job::{
     Claim, ClaimParams, Complete, CompleteParams, ExtractAnswer, WorkFile, WorkInput, WorkResult,
 };
 use longhaul_protocol::memory::{
-    AgentRun, Forget, ForgetParams, MemoryList, MemoryListParams, Read, ReadParams, Run, RunParams,
-    RunResult, RunState, Search, SearchParams, Status, StatusParams,
+    AgentRun, Forget, ForgetParams, MemoryList, MemoryListParams, Read, ReadParams, Run, RunResult,
+    RunState, Search, SearchParams, Status, StatusParams,
 };
 use longhaul_protocol::{ErrorKind, Method};
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::memory::{all, repair};
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Process, eventually, field, soon, text_at};
-use crate::thread_forget::file_with;
+use crate::support::{Client, Process, configure, eventually, field, file_with, soon, text_at};
 
 const FIRST: &str = "019cadd3-0000-7000-8000-0000000000c1";
 const SECOND: &str = "019cadd3-0000-7000-8000-0000000000c2";
@@ -28,13 +27,7 @@ const RULE: &str = "Always run cargo nextest before you say that something works
 fn thread(home: &Path, id: &str, file: &str) {
     let mut rollout = Rollout::new(id, Path::new("/w/app"));
     rollout.message("user", &format!("Fix the parser in {file}. {RULE}"));
-    for round in 0..3 {
-        rollout.command("cargo nextest run -p parser", 1, "error[E0308]: mismatched types\n");
-        rollout.patch(&format!(
-            "*** Begin Patch\n*** Update File: {file}\n@@\n-old {round}\n+new\n*** End Patch"
-        ));
-        rollout.command("cargo nextest run -p parser", 0, "12 tests passed\n");
-    }
+    repair(&mut rollout, file, 3);
     rollout.message("assistant", "The parser is fixed and its tests pass.");
     rollout.write(home);
 }
@@ -97,9 +90,10 @@ impl Rig {
         let provider = Provider::start(script).await;
         let home = tempfile::tempdir().unwrap();
         thread(home.path(), FIRST, "src/parse.rs");
-        configure(home.path(), &provider, memory);
-        let daemon = Process::start(home.path()).await;
-        let client = synced(&daemon, FIRST).await;
+        let curate = format!("{memory}[jobs.curate]\noutside = true\n");
+        configure_with(home.path(), &provider, &curate);
+        let (daemon, mut client) = Process::with_client(home.path()).await;
+        client.sync(FIRST).await;
         Self { daemon, client, home, provider }
     }
 
@@ -109,7 +103,7 @@ impl Rig {
 
     /// Builds memory, and lets the worker edit it if the job is due.
     async fn run(&mut self) -> RunResult {
-        let run = self.ask::<Run>(run_all()).await;
+        let run = self.ask::<Run>(all()).await;
         soon("the worker's end", self.work()).await.unwrap();
         run
     }
@@ -133,25 +127,9 @@ impl Rig {
     }
 }
 
-fn run_all() -> RunParams {
-    RunParams { all: Some(true), ..Default::default() }
-}
-
-fn configure(home: &Path, provider: &Provider, memory: &str) {
-    configure_all(home, provider, &format!("{memory}[jobs.curate]\noutside = true\n"));
-}
-
-fn configure_all(home: &Path, provider: &Provider, memory: &str) {
+fn configure_with(home: &Path, provider: &Provider, memory: &str) {
     let text = format!("[memory]\nenabled = false\nengine = \"model\"\n{memory}");
-    let file = home.join(".config/longhaul/config.toml");
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(file, provider.config(&text)).unwrap();
-}
-
-async fn synced(daemon: &Process, thread: &str) -> Client {
-    let mut client = Client::connect(&daemon.socket).await;
-    client.sync(thread).await;
-    client
+    configure(home, &provider.config(&text));
 }
 
 #[tokio::test]
@@ -176,7 +154,7 @@ async fn the_agent_reads_all_files_first_and_then_only_what_changed() {
     assert_eq!(rig.asked(), asked, "nothing changed: no request");
 
     thread(rig.home.path(), SECOND, "src/lexer.rs");
-    rig.client = synced(&rig.daemon, SECOND).await;
+    rig.client.sync(SECOND).await;
     rig.run().await;
     let agent = rig.agent().await;
     assert!(["unchanged", "published"].contains(&agent.outcome.as_str()), "{agent:?}");
@@ -302,7 +280,7 @@ async fn the_agents_tools_reach_only_its_folder() {
 #[tokio::test]
 async fn forgetting_does_not_wait_for_the_worker_and_stops_it() {
     let mut rig = Rig::start(vec![Answer::To(account), read(), Answer::Hang], "").await;
-    rig.ask::<Run>(run_all()).await;
+    rig.ask::<Run>(all()).await;
     let working = tokio::spawn(rig.work());
     let provider = &rig.provider;
     eventually("the worker waits for the model", || provider.hanging() > 0).await;
@@ -345,18 +323,17 @@ async fn forgetting_deletes_what_models_said_and_the_reason_of_a_refusal() {
 async fn a_killed_daemon_pays_no_answer_twice_and_offers_the_job_again() {
     let script = vec![Answer::To(account), read(), Answer::Hang, Answer::To(reword), done()];
     let mut rig = Rig::start(script, "").await;
-    rig.ask::<Run>(run_all()).await;
+    rig.ask::<Run>(all()).await;
     let working = tokio::spawn(rig.work());
     eventually("the model receives a request for the second step", || rig.provider.hanging() > 0)
         .await;
-    rig.daemon.signal(Signal::KILL);
-    rig.daemon.exit_code().await;
+    rig.daemon.killed().await;
     assert!(soon("the worker's end", working).await.unwrap().is_err(), "its daemon is gone");
     let asked = rig.provider.requests().len();
     assert_eq!(asked, 3);
 
-    let daemon = Process::start(rig.home.path()).await;
-    let client = synced(&daemon, FIRST).await;
+    let (daemon, mut client) = Process::with_client(rig.home.path()).await;
+    client.sync(FIRST).await;
     let mut rig = Rig { daemon, client, home: rig.home, provider: rig.provider };
     rig.run().await;
     assert_eq!(rig.agent().await.outcome, "published");
@@ -368,9 +345,8 @@ async fn a_killed_daemon_pays_no_answer_twice_and_offers_the_job_again() {
 async fn the_worker_is_found_beside_the_daemons_executable() {
     let provider = Provider::start(Vec::new()).await;
     let home = tempfile::tempdir().unwrap();
-    configure_all(home.path(), &provider, "");
-    let daemon = Process::start(home.path()).await;
-    let mut client = Client::connect(&daemon.socket).await;
+    configure_with(home.path(), &provider, "");
+    let (_daemon, mut client) = Process::with_client(home.path()).await;
     let status = soon("status", client.call::<daemon::Status>(NoParams {})).await.unwrap();
     let beside = Path::new(env!("CARGO_BIN_EXE_longhauld")).with_file_name("longhaul-curator");
     let missing = status.warnings.iter().filter(|warning| warning.kind == "curator_missing");
@@ -383,7 +359,7 @@ async fn the_worker_is_found_beside_the_daemons_executable() {
 #[tokio::test]
 async fn a_hostile_worker_publishes_nothing_and_settles_once() {
     let mut rig = Rig::start(vec![Answer::To(account), done()], "").await;
-    rig.ask::<Run>(run_all()).await;
+    rig.ask::<Run>(all()).await;
     let before = rig.memory().await;
     let claim = rig.ask::<Claim>(ClaimParams { kind: "curate".into(), worker: "w".into() }).await;
     let claim = claim.claim.expect("there is something to do");

@@ -11,7 +11,7 @@ use crate::memory::{
     summary, thread,
 };
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, files_under};
+use crate::support::{Client, Daemon, file_with, files_under};
 
 #[tokio::test]
 async fn a_citation_counts_as_a_use_of_its_file() {
@@ -63,15 +63,12 @@ async fn left_out(client: &mut Client, reason: &str) -> u64 {
 
 #[tokio::test]
 async fn an_ephemeral_thread_is_never_read() {
-    let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(FIRST, Path::new(APP));
     rollout.meta("memory_mode", json!("disabled"));
     rollout.message("user", RULE);
     rollout.command("cargo nextest run", 0, "12 tests passed\n");
     rollout.message("assistant", "They pass.");
-    rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
-    client.sync(FIRST).await;
+    let (daemon, mut client) = Daemon::reading(&rollout, OFF).await;
     let run = run_all(&mut client).await;
     assert_eq!((run.extracted, run.skipped[0].reason.as_str()), (0, "ephemeral"));
     assert_eq!(left_out(&mut client, "ephemeral").await, 1);
@@ -99,9 +96,7 @@ async fn threads_that_reached_the_network_can_be_left_out() {
     assert!(text.contains(RULE) && !text.contains("lock file"), "{text}");
     assert_eq!(left_out(&mut client, "reached_outside").await, 1);
     let home = daemon.stopped().await;
-    for (path, text) in files_under(&home.path().join(".local/state/longhaul/memory.d")) {
-        assert!(!text.contains("lock file"), "{}", path.display());
-    }
+    assert_eq!(file_with(&home.path().join(".local/state/longhaul/memory.d"), "lock file"), None);
 
     // After a change of the setting they are included again, without being read again.
     let (daemon, mut client) = Daemon::with_client(home, OFF).await;

@@ -9,14 +9,13 @@ use longhaul_protocol::job::{
     Claim, ClaimParams, ClaimedJob, Complete, CompleteParams, CompleteResult, ExtractAnswer,
     ExtractLearning, Heartbeat, Job, JobGet, JobParams, TokenParams, WorkInput, WorkResult,
 };
-use longhaul_protocol::memory::{
-    MemoryList, MemoryListParams, Read, ReadParams, Run, RunParams, RunResult,
-};
+use longhaul_protocol::memory::{MemoryList, MemoryListParams, Read, ReadParams, Run, RunResult};
 use longhaul_protocol::{ErrorKind, Method};
 use tokio::task::JoinHandle;
 
+use crate::memory::{all, repair};
 use crate::support::rollout::Rollout;
-use crate::support::{Daemon, soon};
+use crate::support::{Daemon, found, soon};
 use crate::workers::request_job;
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000d1";
@@ -32,9 +31,7 @@ const OUTSIDE: &str = "[jobs.extract]\noutside = true\nparallel = 1\n[memory]\ne
 fn rollout() -> Rollout {
     let mut rollout = Rollout::new(THREAD, Path::new("/w/app"));
     rollout.message("user", &format!("Fix the parser in src/parse.rs. {RULE} token={SECRET}"));
-    rollout.command("cargo nextest run -p parser", 1, "error[E0308]: mismatched types\n");
-    rollout.patch("*** Begin Patch\n*** Update File: src/parse.rs\n@@\n-old\n+new\n*** End Patch");
-    rollout.command("cargo nextest run -p parser", 0, "12 tests passed\n");
+    repair(&mut rollout, "src/parse.rs", 1);
     rollout.message("assistant", "The parser is fixed and its tests pass.");
     rollout
 }
@@ -60,8 +57,7 @@ impl Rig {
         let socket = self.daemon.socket.clone();
         tokio::spawn(async move {
             let client = Client::connect(ConnectOptions::new("test", "1").socket(socket)).await;
-            let params = RunParams { all: Some(true), ..Default::default() };
-            client.unwrap().call::<Run>(params).await.unwrap()
+            client.unwrap().call::<Run>(all()).await.unwrap()
         })
     }
 
@@ -76,14 +72,7 @@ impl Rig {
     }
 
     async fn claim(&self) -> ClaimedJob {
-        let claimed = async {
-            loop {
-                if let Some(claim) = self.try_claim().await {
-                    return claim;
-                }
-            }
-        };
-        soon("a claim", claimed).await
+        found("a claim", async || self.try_claim().await).await
     }
 
     async fn deliver(

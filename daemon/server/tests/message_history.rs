@@ -1,15 +1,13 @@
 //! Prompts stored across clients: kills while trimming, disabled storage, bounds.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::message_history::{
     Append, AppendParams, AppendResult, Lookup, LookupParams,
 };
-use rustix::process::Signal;
 
-use crate::support::{Client, Daemon, Process};
+use crate::support::{Daemon, Process, configure};
 
 fn prompt(text: &str) -> AppendParams {
     AppendParams { text: text.into(), ..Default::default() }
@@ -20,15 +18,11 @@ fn prompt(text: &str) -> AppendParams {
 async fn a_daemon_killed_while_trimming_has_every_acknowledged_prompt_under_its_number() {
     const ROOM: usize = 4_096;
     let home = tempfile::tempdir().unwrap();
-    let config = home.path().join(".config/longhaul");
-    fs::create_dir_all(&config).unwrap();
-    let text = format!("[message_history]\nmax_bytes = {ROOM}\n");
-    fs::write(config.join("config.toml"), text).unwrap();
+    configure(home.path(), &format!("[message_history]\nmax_bytes = {ROOM}\n"));
     let (mut kept, mut sent) = (BTreeMap::new(), 0_u64);
     let text = |number: u64| format!("{number} {}", "x".repeat(700));
     for round in 1..6_u64 {
-        let process = Process::start(home.path()).await;
-        let mut client = Client::connect(&process.socket).await;
+        let (process, mut client) = Process::with_client(home.path()).await;
         let mut asked = BTreeMap::new();
         for number in sent..sent + 30 {
             asked.insert(client.begin::<Append>(prompt(&text(number))).await, number);
@@ -39,12 +33,10 @@ async fn a_daemon_killed_while_trimming_has_every_acknowledged_prompt_under_its_
             let result: AppendResult = serde_json::from_value(answer.result().clone()).unwrap();
             kept.insert(result.offset.unwrap(), asked[&answer.id.as_u64().unwrap()]);
         }
-        process.signal(Signal::KILL);
-        process.exit_code().await;
+        process.killed().await;
 
         // Prompts that were not trimmed must exist under their acknowledged numbers.
-        let process = Process::start(home.path()).await;
-        let mut client = Client::connect(&process.socket).await;
+        let (process, mut client) = Process::with_client(home.path()).await;
         let found = client.call::<Lookup>(LookupParams::default()).await.unwrap();
         let (first, next) = (found.logs[0].first, found.logs[0].next);
         assert!(next > *kept.last_key_value().unwrap().0, "{found:?}");
@@ -59,8 +51,7 @@ async fn a_daemon_killed_while_trimming_has_every_acknowledged_prompt_under_its_
         for (offset, number) in kept.range(first..) {
             assert_eq!(there[offset], text(*number), "round {round}");
         }
-        process.signal(Signal::KILL);
-        process.exit_code().await;
+        process.killed().await;
     }
     assert!(kept.len() >= 50, "{kept:?}");
 }

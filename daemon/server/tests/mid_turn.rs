@@ -35,9 +35,7 @@ async fn daemon(items: &[Value], more: impl Fn(&mut Rollout)) -> (Daemon, Client
     }
     more(&mut rollout);
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    (daemon, client)
+    Daemon::synced(home, "", THREAD).await
 }
 
 fn mid_turn(params: RunParams) -> RunParams {

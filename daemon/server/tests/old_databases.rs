@@ -10,7 +10,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::continuation::session_compacted_by_its_agent;
 use crate::support::rollout::Rollout;
-use crate::support::{Daemon, pause, soon};
+use crate::support::{Daemon, until};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
 const NOTE: &str = "Releases are tagged on Tuesdays.";
@@ -29,16 +29,14 @@ async fn a_database_of_an_older_version_is_rebuilt_with_what_only_it_has() {
     let home = tempfile::tempdir().unwrap();
     Rollout::with_rounds(THREAD, Path::new("/w/app"), "Make the fetcher retry.", 40)
         .write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let thread = client.thread(THREAD).await;
     let note = AddNoteParams { text: NOTE.into(), cwd: None, origin: Some(Origin::Person) };
     client.call::<AddNote>(note).await.unwrap();
     let home = daemon.stopped().await;
     change(home.path(), "PRAGMA user_version = 12").await;
 
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     assert_eq!(client.thread(THREAD).await, thread);
     let notes = client.call::<ListNotes>(ListNotesParams::default()).await.unwrap().notes;
     assert_eq!(notes.into_iter().map(|note| note.text.0).collect::<Vec<_>>(), [NOTE]);
@@ -52,8 +50,8 @@ async fn a_database_of_an_older_version_is_rebuilt_with_what_only_it_has() {
 async fn a_thread_that_only_an_older_version_could_read_is_reported_as_gone() {
     let home = tempfile::tempdir().unwrap();
     let [lost, kept] = ["c1", "c2"].map(|id| session_compacted_by_its_agent(home.path(), id));
-    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
-    client.sync_file(&lost).await;
+    let (daemon, mut client) =
+        Daemon::synced_file(home, "[archive]\nenabled = false\n", &lost).await;
     client.sync_file(&kept).await;
     assert_eq!(client.status().await.compactions.agent_compactions, 2);
 
@@ -61,20 +59,15 @@ async fn a_thread_that_only_an_older_version_could_read_is_reported_as_gone() {
     std::fs::remove_file(&lost).unwrap();
     let older = "UPDATE source_file SET fold = CAST('{\"version\":1}' AS BLOB), fold_version = 1";
     change(home.path(), older).await;
-    let (_daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
-    client.sync_file(&kept).await;
-    let reported = async {
-        loop {
-            let params = json!({ "thread_id": "c1" });
-            let answer = client.request("checkpoint/get", params).await;
-            if answer.kind() == Some(ErrorKind::SourceChanged) {
-                return;
-            }
-            // Until the missing transcript is noticed.
-            assert_eq!(answer.kind(), Some(ErrorKind::IngestBehind));
-            pause().await;
-        }
-    };
-    soon("the report of the lost transcript", reported).await;
+    let (_daemon, mut client) =
+        Daemon::synced_file(home, "[archive]\nenabled = false\n", &kept).await;
+    until("the report of the lost transcript", async || {
+        let answer = client.request("checkpoint/get", json!({ "thread_id": "c1" })).await;
+        let is_reported = answer.kind() == Some(ErrorKind::SourceChanged);
+        // Until the missing transcript is noticed.
+        assert!(is_reported || answer.kind() == Some(ErrorKind::IngestBehind), "{answer:?}");
+        is_reported
+    })
+    .await;
     assert_eq!(client.status().await.compactions.agent_compactions, 1);
 }

@@ -196,8 +196,7 @@ pub(crate) async fn replayed_turns(client: &mut Client, thread_id: &str) -> u64 
 async fn a_session_in_files_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     // A call is ingested when it ends, so no line changes later.
     assert_eq!(client.history(SESSION).await.len(), 2);
     write_files(daemon.home.path(), &ended());
@@ -210,8 +209,7 @@ async fn a_session_in_a_database_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
     let mut database = Database::in_home(home.path()).await;
     let path = database.write(&begun()).await;
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (_daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     assert_eq!(client.history(SESSION).await.len(), 2);
     database.write(&ended()).await;
     client.sync_file(&path).await;
@@ -228,14 +226,12 @@ async fn has_items(client: &mut Client, thread_id: &str, items: u64) {
 async fn changes_are_ingested_without_a_request() {
     let (files, rows) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = write_files(files.path(), &begun());
-    let (daemon, mut client) = Daemon::with_client(files, "").await;
-    client.sync_file(&path).await;
+    let (daemon, mut client) = Daemon::synced_file(files, "", &path).await;
     write_files(daemon.home.path(), &ended());
     has_items(&mut client, SESSION, 5).await;
     let mut database = Database::in_home(rows.path()).await;
     let path = database.write(&begun()).await;
-    let (_daemon, mut client) = Daemon::with_client(rows, "").await;
-    client.sync_file(&path).await;
+    let (_daemon, mut client) = Daemon::synced_file(rows, "", &path).await;
     database.write(&ended()).await;
     has_items(&mut client, SESSION, 5).await;
 }
@@ -245,8 +241,7 @@ async fn files_imported_into_a_database_stay_one_thread() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     let before = client.history(SESSION).await;
     let mut database = Database::in_home(daemon.home.path()).await;
     // The database is read as soon as it exists; half of a session does not replace the known one.
@@ -268,8 +263,7 @@ async fn files_imported_into_a_database_row_by_row_are_replaced_by_it() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     let before = client.history(SESSION).await;
     let mut database = Database::in_home(daemon.home.path()).await;
     let path = database.write(&begun()).await;
@@ -287,8 +281,7 @@ async fn a_deleted_session_continues_elsewhere() {
     let home = tempfile::tempdir().unwrap();
     write_files(home.path(), &begun());
     let path = write_files(home.path(), &ended());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     archived(&mut client).await;
     fs::remove_dir_all(home_of(daemon.home.path()).join("storage")).unwrap();
     not_put_back(&daemon, (SESSION, &path), "Rename x to y in a.rs").await;
@@ -310,8 +303,7 @@ async fn deleted_sessions_in_files_are_known_without_the_database() {
         let home = tempfile::tempdir().unwrap();
         write_files(home.path(), &begun());
         let path = write_files(home.path(), &ended());
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync_file(&path).await;
+        let (daemon, mut client) = Daemon::synced_file(home, "", &path).await;
         client.sync(AGENT).await;
         archived(&mut client).await;
         fs::remove_dir_all(home_of(daemon.home.path()).join(deleted)).unwrap();
@@ -326,8 +318,7 @@ async fn deleted_sessions_in_a_database_are_known_without_the_database() {
         let mut database = Database::in_home(home.path()).await;
         database.write(&begun()).await;
         let path = database.write(&ended()).await;
-        let (daemon, mut client) = Daemon::with_client(home, "").await;
-        client.sync_file(&path).await;
+        let (daemon, mut client) = Daemon::synced_file(home, "", &path).await;
         client.sync(AGENT).await;
         archived(&mut client).await;
         let gone = ArchiveListParams { gone: Some(true), ..Default::default() };
@@ -349,8 +340,7 @@ async fn a_session_continues_in_codex_and_in_claude_code() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync_file(&path).await;
+    let (_daemon, mut client) = Daemon::synced_file(home, "", &path).await;
     for to in ["codex", "claude"] {
         client.continues_in(SESSION, to, &["src/a.rs (edited", "Rename x to y"]).await;
     }

@@ -169,9 +169,8 @@ async fn an_agents_own_compaction_is_an_event_when_it_happens_and_not_afterwards
     rollout.message("user", "Do it.").message("assistant", "Done.").compacted(&kept);
     let path = rollout.write(daemon.home.path());
     client.sync_file(&path).await;
-    let seq = rollout.seq();
     rollout.message("user", "More.").message("assistant", "Done.").compacted(&kept);
-    rollout.append(&path, seq);
+    rollout.append(&path);
     client.sync(THREAD).await;
     let event = soon("the event", listener.event()).await;
     assert_eq!(event.kind, EventKind::ContextCompacted);
@@ -213,8 +212,7 @@ async fn recorded_usage_over_the_limit_counts_on_the_first_turn() {
     rollout.message("user", "Do it.").message("assistant", "Done.");
     rollout.token_count(95_500, 95_000);
     rollout.write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let params = ShouldParams { thread_id: Some(THREAD.into()), ..Default::default() };
     let answer = should(&mut client, params).await;
     assert!(answer.compact && answer.used >= 95_000, "{answer:?}");
@@ -306,8 +304,7 @@ async fn the_checkpoint_keeps_the_model_switch_too_of_a_thread_and_of_given_item
     rollout.message("user", "Now document it.");
     rollout.command("cargo doc", 0, "documenting\n");
     rollout.write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let whole = client.history(THREAD).await;
     for subject in [of_thread(THREAD), of_items(whole)] {
         for (phase, fresh) in [(Phase::PreTurn, 0), (Phase::MidTurn, 1)] {

@@ -147,11 +147,9 @@ async fn decisions_and_limits_are_published_once() {
     assert_eq!((text_at(&event.data, "thread_id"), text_at(&event.data, "tier")), (ONE, "asap"));
     // A repetition is not published. With the provider's count, the window is known and full.
     client.call::<Step>(step_params(ONE, turn_ended_compact_only())).await.unwrap();
-    let mut seq = rollout.seq();
     for total in [35_000, 35_500] {
         rollout.message("user", "Go on.").token_count(total, WINDOW);
-        rollout.append(&path, seq);
-        seq = rollout.seq();
+        rollout.append(&path);
         client.sync_file(&path).await;
     }
     let event = soon("a limit", listener.event()).await;
@@ -160,7 +158,7 @@ async fn decisions_and_limits_are_published_once() {
     let tokens = |name: &str| field(&event.data, name).as_u64().unwrap();
     assert!(tokens("tokens") >= tokens("limit"), "{event:?}");
     rollout.message("assistant", "Done.").turn_ended();
-    rollout.append(&path, seq);
+    rollout.append(&path);
     client.sync_file(&path).await;
     let event = soon("the next decision", listener.event()).await;
     assert_eq!(event.kind, EventKind::PolicyDecided, "the limit is reported once: {event:?}");

@@ -15,7 +15,7 @@ use crate::policy::{
     log, step, turn_ended,
 };
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, of_thread, soon, text_at};
+use crate::support::{Client, Daemon, found, of_thread, soon, text_at};
 
 /// A repository with a commit at the time of the transcripts' turns.
 fn repository(folder: &Path) {
@@ -45,16 +45,12 @@ pub fn scripted(id: &str, home: &Path, cwd: &Path) {
 
 /// Steps to the turn's end until the decision includes the repository.
 pub async fn decision_with_repository(client: &mut Client, thread: &str) -> Decision {
-    let looked = async {
-        loop {
-            let stepped = step(client, thread, turn_ended()).await;
-            let decision = decision_of(&stepped);
-            if decision.reasons.iter().any(|reason| reason.rule == "repository") {
-                return decision.clone();
-            }
-        }
-    };
-    soon("a look at the repository", looked).await
+    found("a look at the repository", async || {
+        let stepped = step(client, thread, turn_ended()).await;
+        let decision = decision_of(&stepped).clone();
+        decision.reasons.iter().any(|reason| reason.rule == "repository").then_some(decision)
+    })
+    .await
 }
 
 #[tokio::test]
@@ -244,11 +240,10 @@ async fn live_threads_get_decisions_as_their_turns_end_and_old_ones_do_not() {
     assert_eq!((first[0].is_shadow, first[1].is_shadow), (true, false));
     assert_eq!((first[0].decision.policy.as_str(), first[0].turn), ("keen", 1));
 
-    let seq = rollout.seq();
     rollout.message("user", "And the tests?");
     rollout.message("assistant", "They are done.");
     rollout.turn_ended();
-    rollout.append(&path, seq);
+    rollout.append(&path);
     let logged = async { while decisions(&mut client, ONE).await.len() < 4 {} };
     soon("decisions on the next turn", logged).await;
     assert_eq!(decisions(&mut client, ONE).await[0].turn, 2);

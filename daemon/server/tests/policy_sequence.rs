@@ -4,7 +4,6 @@ use longhaul_protocol::compaction::RunParams;
 use longhaul_protocol::policy::{Effect, EvaluateParams, Step, StepEvent, StepResult};
 use longhaul_protocol::thread::{Sync, SyncParams};
 use longhaul_protocol::{ErrorKind, policy};
-use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::policy::{
@@ -12,7 +11,7 @@ use crate::policy::{
     explain, home, judged, step, step_params, thread, turn_ended, turn_ended_with, user_message,
 };
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Process, config_under, field, of_thread};
+use crate::support::{Client, Process, configure, field, of_thread};
 
 async fn watcher_of(client: &mut Client, thread: &str) -> policy::Watcher {
     let params = EvaluateParams { thread_id: thread.into(), ..Default::default() };
@@ -22,16 +21,13 @@ async fn watcher_of(client: &mut Client, thread: &str) -> policy::Watcher {
 /// Steps, kills the daemon after its answer, and starts the next one with the same folders; the watcher's state must be the
 /// same.
 async fn step_and_kill(home: &TempDir, event: StepEvent, phase: &str) -> StepResult {
-    let process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (process, mut client) = Process::with_client(home.path()).await;
     client.sync(ONE).await;
     let stepped = step(&mut client, ONE, event).await;
     assert_eq!(stepped.watcher.phase, phase, "{stepped:?}");
-    process.signal(Signal::KILL);
-    process.exit_code().await;
+    process.killed().await;
 
-    let process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (process, mut client) = Process::with_client(home.path()).await;
     client.sync(ONE).await;
     assert_eq!(watcher_of(&mut client, ONE).await, stepped.watcher, "after the kill");
     // A client that lost the answer gets it again, without a change of state.
@@ -40,14 +36,13 @@ async fn step_and_kill(home: &TempDir, event: StepEvent, phase: &str) -> StepRes
         assert_eq!(again.effects.last(), stepped.effects.last(), "{again:?}");
         assert_eq!(again.watcher, stepped.watcher);
     }
-    process.signal(Signal::KILL);
-    process.exit_code().await;
+    process.killed().await;
     stepped
 }
 
 fn configured(text: &str) -> TempDir {
     let home = home();
-    config_under(home.path(), text);
+    configure(home.path(), text);
     home
 }
 
@@ -105,13 +100,12 @@ async fn defect_7_5_the_packet_of_a_vanished_compaction_goes_with_the_next_one()
     assert!(late.watcher.packet_kept);
     assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, [""; 0], "no growth yet");
 
-    let seq = rollout.seq();
     rollout.message("user", "Go on.");
     rollout.command("cat more", 0, &"another line\n".repeat(2_000));
     rollout.command("git commit -qm more", 0, "");
     rollout.message("assistant", "Done.");
     rollout.turn_ended();
-    rollout.append(&path, seq);
+    rollout.append(&path);
     let bytes = std::fs::metadata(&path).unwrap().len();
     let sync =
         SyncParams { thread_id: Some(ONE.into()), min_offset: Some(bytes), ..Default::default() };

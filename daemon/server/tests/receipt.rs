@@ -27,8 +27,7 @@ async fn what_the_view_quotes_is_kept_or_shortened() {
     let last_report = rollout.seq();
     rollout.message("user", "Now write the changelog.");
     rollout.write(home.path());
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (_daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let params = ChooseParams {
         thread_id: THREAD.into(),
         action: ChoiceAction::Pin,

@@ -4,13 +4,7 @@ use longhaul_protocol::ErrorKind;
 use longhaul_protocol::daemon::{ConfigChange, NoParams, Reload, ShowConfig};
 use rustix::process::Signal;
 
-use crate::support::{Client, Daemon, Process, soon};
-
-fn write(daemon_home: &std::path::Path, text: &str) {
-    let file = daemon_home.join(".config/longhaul/config.toml");
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(file, text).unwrap();
-}
+use crate::support::{Client, Daemon, Process, configure, until};
 
 /// The value of a key and its origin.
 async fn value(client: &mut Client, key: &str) -> (String, String) {
@@ -29,7 +23,7 @@ async fn live_settings_apply_at_once_and_the_others_are_listed() {
     let mut client = daemon.connect().await;
     assert_eq!(value(&mut client, "compaction.keep_days").await, pair("7", "file"));
 
-    write(
+    configure(
         daemon.home.path(),
         "[compaction]\nkeep_days = 30\n[server]\ndrain_ms = 9\n[budget]\nrequests_per_day = 3\n\
          [model]\nprovider = \"local\"\nname = \"m\"\n\
@@ -67,7 +61,7 @@ async fn a_rejected_file_changes_nothing() {
         ("log = \"a=b=c\"\n[compaction]\nkeep_days = 9\n", "log"),
         ("[compaction\n", "line 1"),
     ] {
-        write(daemon.home.path(), text);
+        configure(daemon.home.path(), text);
         let error = client.call::<Reload>(NoParams {}).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConfigInvalid, "{text}");
         assert!(error.message.contains(expected), "{}", error.message);
@@ -78,15 +72,11 @@ async fn a_rejected_file_changes_nothing() {
 #[tokio::test]
 async fn a_hangup_reads_the_file_again() {
     let home = tempfile::tempdir().unwrap();
-    let daemon = Process::start(home.path()).await;
-    let mut client = Client::connect(&daemon.socket).await;
+    let (daemon, mut client) = Process::with_client(home.path()).await;
     assert_eq!(value(&mut client, "compaction.keep_days").await, pair("90", "default"));
-    write(home.path(), "[compaction]\nkeep_days = 8\n");
+    configure(home.path(), "[compaction]\nkeep_days = 8\n");
     daemon.signal(Signal::HUP);
-    soon("the new value", async {
-        while value(&mut client, "compaction.keep_days").await.0 != "8" {}
-    })
-    .await;
-    daemon.signal(Signal::TERM);
-    assert_eq!(daemon.exit_code().await, Some(0));
+    until("the new value", async || value(&mut client, "compaction.keep_days").await.0 == "8")
+        .await;
+    daemon.stopped().await;
 }

@@ -11,7 +11,7 @@ use longhaul_daemon::config::repository::RepositorySettings;
 use longhaul_daemon::repository::Repositories;
 
 use crate::checkout::{Checkout, LONGHAULD, SETTINGS, confined, seen};
-use crate::support::{PATIENCE, pause, soon};
+use crate::support::{PATIENCE, eventually, found};
 
 #[tokio::test]
 async fn head_branch_distance_changes_and_commits_are_reported() {
@@ -110,13 +110,9 @@ async fn a_hanging_inspection_is_abandoned_and_git_is_killed() {
     let repositories = Repositories::new(Clock::manual(0), LONGHAULD.into());
     assert_eq!(repositories.inspect(work.path(), settings, PATIENCE).await, None);
     // No process has the pipe open for reading any more.
-    let ended = async {
-        let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
-        while rustix::fs::open(&pipe, flags, rustix::fs::Mode::empty()).is_ok() {
-            pause().await;
-        }
-    };
-    soon("git's end", ended).await;
+    let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
+    eventually("git's end", || rustix::fs::open(&pipe, flags, rustix::fs::Mode::empty()).is_err())
+        .await;
 }
 
 #[tokio::test]
@@ -127,12 +123,7 @@ async fn a_caller_that_does_not_wait_gets_the_previous_result() {
     let repositories = Repositories::new(clock.clone(), LONGHAULD.into());
     let look = async |wait| repositories.inspect(work.path(), SETTINGS, wait).await;
     assert_eq!(look(Duration::ZERO).await, None);
-    let known = async {
-        while look(Duration::ZERO).await.is_none() {
-            pause().await;
-        }
-    };
-    soon("a look", known).await;
+    found("a look", async || look(Duration::ZERO).await).await;
     work.commit("second");
     assert_eq!(look(PATIENCE).await.unwrap().commits.len(), 1, "fresh enough");
     clock.advance_ms(2_000);

@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::archive::{archived, says};
 use crate::support::rollout::Rollout;
-use crate::support::{Daemon, files_under, message, of_items, of_thread};
+use crate::support::{Daemon, file_with, files_below, github_token, message, of_items, of_thread};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000003";
 
 /// Invented, and assembled here so that no scanner reports this file as a leak.
 fn planted() -> Vec<String> {
     vec![
-        ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat(),
+        github_token(),
         ["AK", "IA", "Q3EGZP7XW2LMN4RT"].concat(),
         ["s3cr", "et-P4ssw0rd-", "of-the-db"].concat(),
         ["xox", "b-", "123456789012-", "abcdefABCDEF1234567890ab"].concat(),
@@ -36,8 +36,7 @@ async fn planted_secrets_appear_nowhere() {
     );
     rollout.patch(&patch);
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let given = [
         message("user", &format!("token {}", secrets[0])),
         json!({ "type": "function_call_output", "call_id": "c", "output": format!("export SLACK={}", secrets[3]) }),
@@ -63,12 +62,11 @@ async fn planted_secrets_appear_nowhere() {
         }
     }
     let home = daemon.stopped().await;
-    let files = files_under(&home.path().join(".local"));
+    let local = home.path().join(".local");
+    let files = files_below(&local);
     assert!(files.len() >= 2, "the database and the stored items are searched");
-    for (path, content) in files {
-        for secret in &secrets {
-            assert!(!content.contains(secret.as_str()), "{secret} in {}", path.display());
-        }
+    for secret in &secrets {
+        assert_eq!(file_with(&local, secret), None, "{secret}");
     }
 }
 
@@ -79,8 +77,7 @@ async fn secrets_in_what_a_client_adds_to_a_compaction_are_replaced_and_counted(
     let mut rollout = Rollout::new(THREAD, home.path());
     rollout.message("user", "Fix the login.");
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, "", THREAD).await;
     let guide = format!("Continue. Deploy with {}.", secrets[3]);
     let params = RunParams {
         phase: Some(Phase::MidTurn),
@@ -93,14 +90,11 @@ async fn secrets_in_what_a_client_adds_to_a_compaction_are_replaced_and_counted(
     client.job_in(&format!("compact/{id}"), "done").await;
     let started = client.compaction(&id).await.run;
     let home = daemon.stopped().await;
-    let files = files_under(&home.path().join(".local"));
     for secret in [&secrets[0], &secrets[3]] {
         for run in [&run, &started] {
             assert!(!text(run).contains(secret.as_str()), "{secret} in {}", text(run));
         }
-        for (path, content) in &files {
-            assert!(!content.contains(secret.as_str()), "{secret} in {}", path.display());
-        }
+        assert_eq!(file_with(&home.path().join(".local"), secret), None, "{secret}");
     }
     assert_eq!((run.receipt.redacted, started.receipt.redacted), (2, 2));
 }
@@ -137,10 +131,8 @@ async fn what_a_tool_of_gemini_printed_is_redacted_like_any_other_text() {
         assert!(!run.view.contains(secret.as_str()), "{}", run.view);
     }
     let home = daemon.stopped().await;
-    for (path, content) in files_under(&home.path().join(".local")) {
-        for secret in [&secrets[0], &secrets[2]] {
-            assert!(!content.contains(secret.as_str()), "{secret} in {}", path.display());
-        }
+    for secret in [&secrets[0], &secrets[2]] {
+        assert_eq!(file_with(&home.path().join(".local"), secret), None, "{secret}");
     }
 }
 

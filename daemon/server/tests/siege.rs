@@ -83,8 +83,7 @@ async fn large_call(client: &mut Client) -> Duration {
 async fn besieged() -> (tempfile::TempDir, Process, Bystander) {
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
-    let process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (process, mut client) = Process::with_client(home.path()).await;
     client.sync(THREAD).await;
     (home, process, Bystander { client, waited_max: Duration::ZERO })
 }

@@ -6,7 +6,7 @@ use std::{fs, io};
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::memory::{AddNote, AddNoteParams, Origin};
 
-use crate::support::{Client, Daemon, Process};
+use crate::support::{Daemon, Process};
 
 fn note() -> AddNoteParams {
     AddNoteParams { text: "We deploy on Tuesdays.".into(), cwd: None, origin: Some(Origin::Person) }
@@ -60,8 +60,7 @@ async fn a_new_daemon_at_the_same_path_is_not_disturbed_by_the_old_one() {
     remove(&old.deps.config.now().state_dir);
     let error = asked.call::<AddNote>(note()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StateLost);
-    let new = Process::start(old.home.path()).await;
-    let mut client = Client::connect(&new.socket).await;
+    let (_new, mut client) = Process::with_client(old.home.path()).await;
     client.call::<AddNote>(note()).await.unwrap();
     let _home = ended(old).await;
     client.call::<AddNote>(note()).await.unwrap();

@@ -17,8 +17,10 @@ use std::time::Duration;
 pub use calls::{of_items, of_thread};
 pub use chance::Chance;
 pub use client::{Client, Event, Response, connected};
-pub use daemon::{Daemon, config_under};
-pub use items::{field, files_under, message, text_at, text_of, texts};
+pub use daemon::{Daemon, config_under, configure};
+pub use items::{
+    field, file_with, files_below, files_under, github_token, message, text_at, text_of, texts,
+};
 pub use process::{Process, command, command_of};
 pub use rig::Rig;
 
@@ -41,10 +43,23 @@ pub async fn pause() {
 
 /// Waits until `state` holds, for a state that cannot be awaited, such as a counter or a child process.
 pub async fn eventually(what: &str, mut state: impl FnMut() -> bool) {
+    until(what, async || state()).await;
+}
+
+/// The same for a state that takes a call to see.
+pub async fn until(what: &str, mut state: impl AsyncFnMut() -> bool) {
+    found(what, async || state().await.then_some(())).await;
+}
+
+/// Waits until `look` finds something.
+pub async fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let poll = async {
-        while !state() {
+        loop {
+            if let Some(found) = look().await {
+                return found;
+            }
             pause().await;
         }
     };
-    soon(what, poll).await;
+    soon(what, poll).await
 }

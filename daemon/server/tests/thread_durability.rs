@@ -2,14 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use longhaul_protocol::thread::{Append, AppendItem, Sync, SyncParams};
 use longhaul_protocol::{ErrorKind, compaction};
-use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-use crate::support::{Client, Process, command, message, of_items, of_thread, soon};
+use crate::support::{Process, message, of_items, of_thread};
 use crate::threads::{addition, append, append_params, close, ids, open};
 
 #[tokio::test]
@@ -23,8 +20,7 @@ async fn a_killed_daemon_has_every_acknowledged_item_exactly_once() {
         addition(&number.to_string(), message("user", &text))
     };
     for round in 0..6_usize {
-        let process = Process::start(home.path()).await;
-        let mut client = Client::connect(&process.socket).await;
+        let (process, mut client) = Process::with_client(home.path()).await;
         let thread = open(&mut client, "k").await;
         path.clone_from(&thread.path);
         // Unacknowledged items are sent again, as a client would.
@@ -39,8 +35,7 @@ async fn a_killed_daemon_has_every_acknowledged_item_exactly_once() {
             answer.result();
             acknowledged.insert(asked[&answer.id.as_u64().unwrap()]);
         }
-        process.signal(Signal::KILL);
-        process.exit_code().await;
+        process.killed().await;
     }
     let left = ids(&path);
     let once: BTreeSet<usize> = left.iter().map(|id| id.parse().unwrap()).collect();
@@ -48,8 +43,7 @@ async fn a_killed_daemon_has_every_acknowledged_item_exactly_once() {
     assert!(acknowledged.is_subset(&once), "lost: {:?}", acknowledged.difference(&once));
     assert!(acknowledged.len() >= 40, "{acknowledged:?}");
 
-    let process = Process::start(home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (process, mut client) = Process::with_client(home.path()).await;
     let thread = open(&mut client, "k").await;
     let answer = append(&mut client, &thread, (0..ITEMS).map(item).collect()).await.unwrap();
     assert_eq!(answer.duplicates, left.len() as u64, "{answer:?}");
@@ -57,37 +51,20 @@ async fn a_killed_daemon_has_every_acknowledged_item_exactly_once() {
     close(&mut client, &thread).await;
     let summary = client.thread(&thread.thread_id).await;
     assert_eq!((summary.items, summary.malformed), (ITEMS as u64, 0));
-    process.signal(Signal::TERM);
-    assert_eq!(process.exit_code().await, Some(0));
-}
-
-/// A daemon with a limit on file sizes, which simulates a full disk; with its signal ignored, the limit is an error.
-fn bounded(home: &Path) -> Command {
-    let longhauld = command(home).get_program().to_owned();
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "trap '' XFSZ; exec \"$0\""]).arg(longhauld);
-    shell.env_clear().env("HOME", home);
-    shell
-}
-
-fn limit(process: &Process, bytes: Option<u64>) {
-    let pid = Pid::from_raw(i32::try_from(process.id()).unwrap());
-    let old = prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
-    assert_eq!(old.maximum, None);
+    process.stopped().await;
 }
 
 #[tokio::test]
 async fn a_full_disk_is_a_typed_error_and_the_next_append_succeeds() {
     let home = tempfile::tempdir().unwrap();
-    let process = Process::spawn(bounded(home.path()), home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (process, mut client) = Process::bounded(home.path()).await;
     let thread = open(&mut client, "k").await;
     let before = vec![addition("a", message("user", "before"))];
     append(&mut client, &thread, before).await.unwrap();
     close(&mut client, &thread).await;
 
     let before = fs::read(&thread.path).unwrap();
-    limit(&process, Some(before.len() as u64 + 2_000));
+    process.limit(Some(before.len() as u64 + 2_000));
     let items = vec![
         addition("b", message("user", &"x".repeat(1_500))),
         addition("c", message("user", &"y".repeat(9_000))),
@@ -95,7 +72,7 @@ async fn a_full_disk_is_a_typed_error_and_the_next_append_succeeds() {
     let refused = append(&mut client, &thread, items.clone()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::DiskFull);
     assert_eq!(fs::read(&thread.path).unwrap(), before, "restored to the byte");
-    limit(&process, None);
+    process.limit(None);
     let appended = append(&mut client, &thread, items).await.unwrap();
     assert_eq!((appended.appended, appended.duplicates), (2, 0));
     assert_eq!(ids(&thread.path), ["a", "b", "c"]);
@@ -106,15 +83,13 @@ async fn a_full_disk_is_a_typed_error_and_the_next_append_succeeds() {
         ..Default::default()
     };
     assert_eq!(client.call::<Sync>(sync).await.unwrap().seq, 3);
-    process.signal(Signal::TERM);
-    assert_eq!(soon("the end", process.exit_code()).await, Some(0));
+    process.stopped().await;
 }
 
 #[tokio::test]
 async fn on_a_full_disk_a_thread_is_compacted_without_being_recorded() {
     let home = tempfile::tempdir().unwrap();
-    let process = Process::spawn(bounded(home.path()), home.path()).await;
-    let mut client = Client::connect(&process.socket).await;
+    let (process, mut client) = Process::bounded(home.path()).await;
     let thread = open(&mut client, "k").await;
     let items = vec![
         addition("a", message("user", "Rename parse().")),
@@ -123,7 +98,7 @@ async fn on_a_full_disk_a_thread_is_compacted_without_being_recorded() {
     append(&mut client, &thread, items).await.unwrap();
     close(&mut client, &thread).await;
 
-    limit(&process, Some(1));
+    process.limit(Some(1));
     for _ in 0..3 {
         let result = client.compact(of_thread(&thread.thread_id)).await;
         assert!(result.view.contains("Rename parse()."), "{}", result.view);
@@ -136,7 +111,7 @@ async fn on_a_full_disk_a_thread_is_compacted_without_being_recorded() {
     let refused = client.call::<compaction::Run>(given).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::DiskFull);
 
-    limit(&process, None);
+    process.limit(None);
     let result = client.compact(of_thread(&thread.thread_id)).await;
     assert_eq!(result.warnings, []);
     assert_eq!(client.compaction(&result.compaction_id).await.run.view, result.view);

@@ -9,16 +9,15 @@ use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, View, Vi
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
 use longhaul_protocol::message_history::{Append, AppendParams, Lookup, LookupParams};
 use longhaul_protocol::thread::{
-    Search, SearchParams, ThreadForget, ThreadForgetParams, ThreadForgetResult, ThreadGet,
-    ThreadGetParams,
+    ThreadForget, ThreadForgetParams, ThreadForgetResult, ThreadGet, ThreadGetParams,
 };
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use crate::archive::{OTHER, THREAD, archived, listed, long, restore, says};
+use crate::archive::{OTHER, THREAD, archived, archiving, listed, long, restore, says};
 use crate::memory::run_all;
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, eventually, message, of_thread, pause, soon};
+use crate::support::{Client, Daemon, eventually, file_with, message, of_thread, until};
 use crate::threads::{addition, append, close, open};
 
 /// Only the thread to forget has it.
@@ -26,11 +25,6 @@ const WORD: &str = "zirconia";
 
 async fn forget(client: &mut Client, thread_id: &str) -> Result<ThreadForgetResult, WireError> {
     client.call::<ThreadForget>(ThreadForgetParams { thread_id: thread_id.into() }).await
-}
-
-async fn hits(client: &mut Client, word: &str) -> usize {
-    let params = SearchParams { query: word.into(), ..Default::default() };
-    client.call::<Search>(params).await.unwrap().hits.len()
 }
 
 async fn view(client: &mut Client, thread_id: &str) -> String {
@@ -43,12 +37,10 @@ async fn use_everywhere(client: &mut Client) {
     client.sync(THREAD).await;
     client.sync(OTHER).await;
     archived(client).await;
-    let searching = async {
-        while hits(client, WORD).await == 0 || hits(client, "compressor").await == 0 {
-            pause().await;
-        }
-    };
-    soon("both threads can be found", searching).await;
+    until("both threads can be found", async || {
+        !client.hits(WORD).await.is_empty() && !client.hits("compressor").await.is_empty()
+    })
+    .await;
     client.compact(of_thread(THREAD)).await;
     let compaction = client.start_compaction(of_thread(THREAD)).await;
     client.job_in(&format!("compact/{compaction}"), "done").await;
@@ -65,19 +57,6 @@ async fn use_everywhere(client: &mut Client) {
             .unwrap();
     }
     run_all(client).await;
-}
-
-/// The first file below `folder` that contains `word`.
-pub(crate) fn file_with(folder: &Path, word: &str) -> Option<String> {
-    fs::read_dir(folder).unwrap().find_map(|entry| {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            return file_with(&path, word);
-        }
-        let bytes = fs::read(&path).unwrap_or_default();
-        let is_in = memchr::memmem::find(&bytes, word.as_bytes()).is_some();
-        is_in.then(|| path.display().to_string())
-    })
 }
 
 #[tokio::test]
@@ -118,7 +97,7 @@ async fn nothing_of_a_forgotten_thread_is_left() {
     assert_eq!(gone.kind(), ErrorKind::ThreadNotFound);
     assert_eq!(listed(&mut client).await, [OTHER]);
     assert_eq!(
-        (hits(&mut client, WORD).await, hits(&mut client, "compressor").await > 0),
+        (client.hits(WORD).await.len(), !client.hits("compressor").await.is_empty()),
         (0, true)
     );
     assert_eq!(client.compactions().await.len(), 0);
@@ -201,9 +180,7 @@ async fn an_unknown_thread_cannot_be_forgotten() {
 async fn a_thread_restored_during_the_call_is_not_reported_as_forgotten() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, WORD, 300).write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (daemon, mut client) = archiving(home, THREAD).await;
     fs::remove_file(&path).unwrap();
     let mut other = daemon.connect().await;
     let (restored, forgotten) =
@@ -230,8 +207,7 @@ async fn is_not_recorded(answers: Vec<Answer>) {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, WORD, 60).write(home.path());
     let state = home.path().join(".local/state/longhaul");
-    let (daemon, mut client) = Daemon::with_client(home, &provider.config("")).await;
-    client.sync(THREAD).await;
+    let (daemon, mut client) = Daemon::synced(home, &provider.config(""), THREAD).await;
     archived(&mut client).await;
     let mut other = daemon.connect().await;
     let params = RunParams { strategy: Some(Strategy::Summary), ..of_thread(THREAD) };
@@ -254,9 +230,7 @@ async fn a_call_that_a_reader_of_the_database_stops_says_how_to_go_on() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, WORD, 12).write(home.path());
     let state = home.path().join(".local/state/longhaul");
-    let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    archived(&mut client).await;
+    let (_daemon, mut client) = archiving(home, THREAD).await;
     fs::remove_file(&path).unwrap();
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(state.join("longhaul.db"));
     let mut reader = options.connect().await.unwrap();

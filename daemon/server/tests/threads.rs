@@ -11,12 +11,7 @@ use longhaul_protocol::thread::{
 use longhaul_protocol::{ErrorKind, Retry, WireError, history};
 use serde_json::{Value, json};
 
-use crate::support::{Client, Daemon, Response, field, message, of_thread, text_at};
-
-/// Invented, and assembled here so that no scanner reports this file as a leak.
-fn token() -> String {
-    ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat()
-}
+use crate::support::{Client, Daemon, Response, field, github_token, message, of_thread, text_at};
 
 pub fn addition(id: &str, item: Value) -> AppendItem {
     AppendItem { client_item_id: id.into(), item: Some(item), marker: None }
@@ -147,7 +142,7 @@ async fn a_bad_item_rejects_its_batch_and_is_named() {
         (addition("", message("user", "y")), InvalidParams),
         (addition("new\nline", message("user", "y")), InvalidParams),
         (addition(&"i".repeat(200), message("user", "y")), InvalidParams),
-        (addition(&token(), message("user", "y")), InvalidParams),
+        (addition(&github_token(), message("user", "y")), InvalidParams),
         (addition("bad", message("user", &long)), LimitExceeded),
         (json!({ "client_item_id": "bad" }), InvalidParams),
         (json!({ "client_item_id": "bad", "marker": settings }), InvalidParams),
@@ -217,7 +212,7 @@ async fn the_window_given_to_open_is_used() {
 #[tokio::test]
 async fn secrets_are_redacted_before_they_reach_the_file() {
     let (daemon, mut client) = Daemon::start_with_client().await;
-    let token = token();
+    let token = github_token();
     let params = OpenParams {
         cwd: "/w".into(),
         originator: "e".into(),

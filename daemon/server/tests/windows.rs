@@ -22,9 +22,7 @@ async fn daemon(config: &str, tokens: usize) -> (Daemon, Client) {
         rollout.message("assistant", &format!("Round {round} is through."));
     }
     rollout.write(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, config).await;
-    client.sync(THREAD).await;
-    (daemon, client)
+    Daemon::synced(home, config, THREAD).await
 }
 
 /// Configuration of a model with this window, and of another provider.

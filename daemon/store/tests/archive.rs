@@ -1,13 +1,12 @@
 //! The index of the archive.
 
-use std::path::Path;
-
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::eviction::ChunkGroup;
 use longhaul_core::archive::pack::PackedChunk;
 use longhaul_core::digest::Digest128;
 use longhaul_core::thread::Source;
 use longhaul_store::{ArchiveIndex, ArchivedPart, ArchivedTranscript, NewPack, NewPiece};
+use tempfile::TempDir;
 
 const CHUNK_BYTES: u64 = 100;
 
@@ -52,14 +51,15 @@ fn text(thread_id: &str, generation: i64, chunks: &[&str]) -> ArchivedPart {
     ArchivedPart { transcript, from: 0, pieces: pieces.collect(), superseded: Vec::new() }
 }
 
-async fn index(folder: &Path) -> ArchiveIndex {
-    ArchiveIndex::open(&folder.join("index.db")).await.unwrap()
+async fn opened() -> (TempDir, ArchiveIndex) {
+    let folder = tempfile::tempdir().unwrap();
+    let index = ArchiveIndex::open(&folder.path().join("index.db")).await.unwrap();
+    (folder, index)
 }
 
 #[tokio::test]
 async fn chunks_are_grouped_by_the_threads_that_use_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (_folder, index) = opened().await;
     let packs = [pack(1, &["shared", "both", "a1"]), pack(2, &["a2", "b1"])];
     // A thread that has a chunk twice, once in an older text, uses it once.
     let texts = [
@@ -78,8 +78,7 @@ async fn chunks_are_grouped_by_the_threads_that_use_them() {
 
 #[tokio::test]
 async fn an_index_knows_the_highest_number_of_a_pack_that_it_has_had() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (_folder, index) = opened().await;
     assert_eq!(index.packs.last().await.unwrap(), 0);
     index.commit(&[pack(3, &["a"]), pack(7, &["b"])], &[]).await.unwrap();
     assert_eq!(index.packs.last().await.unwrap(), 7);
@@ -96,8 +95,7 @@ async fn an_index_knows_the_highest_number_of_a_pack_that_it_has_had() {
 
 #[tokio::test]
 async fn repeated_damage_costs_no_undamaged_state_of_a_text() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (_folder, index) = opened().await;
     for number in 1..=10_i64 {
         let chunk = number.to_string();
         index.commit(&[pack(number, &[&chunk])], &[text("a", number, &[&chunk])]).await.unwrap();

@@ -8,15 +8,16 @@ use longhaul_store::{RetryClass, SCHEMA_VERSION, Store, StoreError};
 use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnectOptions;
 
-use crate::sample::{Temp, file, thread_count};
+use crate::sample::{Temp, file, file_count, thread_count};
 
-async fn filled(temp: &Temp) {
-    let (store, _) = temp.open().await;
+async fn filled() -> Temp {
+    let (temp, store) = Temp::opened().await;
     for n in 0..40 {
         let given = file(&format!("/{n}"), &format!("t{n}"), n, 300);
         store.projection.commit(&[given]).await.unwrap();
     }
     store.database.close().await;
+    temp
 }
 
 fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
@@ -32,7 +33,7 @@ async fn assert_rebuilt(temp: &Temp, what: &str) {
     assert!(moved.to_string_lossy().ends_with("longhaul.db.corrupt-77"), "{what}");
     assert_eq!(fs::read(moved).unwrap(), damaged, "{what}: the old file was changed");
     assert!(opened.created, "{what}");
-    assert!(store.files.after(longhaul_store::FileId(0)).await.unwrap().is_empty(), "{what}");
+    assert_eq!(file_count(&store).await, 0, "{what}");
     store.projection.commit(&[file("/new", "t", 1, 1)]).await.unwrap();
 }
 
@@ -53,8 +54,7 @@ async fn a_damaged_file_is_moved_aside_and_replaced_by_an_empty_one() {
         ("text file", |path| fs::write(path, "hello\n".repeat(1_000)).unwrap()),
     ];
     for (what, damage) in cases {
-        let temp = Temp::new();
-        filled(&temp).await;
+        let temp = filled().await;
         damage(&temp.path());
         assert_rebuilt(&temp, what).await;
     }
@@ -70,8 +70,7 @@ async fn an_empty_file_is_a_new_database() {
 
 #[tokio::test]
 async fn damage_found_while_running_is_recovered() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     assert_eq!(store.database.recover(5).await.unwrap(), None, "a sound database is kept");
     let bytes = fs::metadata(temp.path()).unwrap().len();
@@ -82,13 +81,9 @@ async fn damage_found_while_running_is_recovered() {
     let (first, second) = tokio::join!(store.database.recover(6), clone.database.recover(6));
     let moved: Vec<_> = [first.unwrap(), second.unwrap()].into_iter().flatten().collect();
     assert_eq!(moved.len(), 1, "one recovery serves both");
-    assert!(store.files.after(longhaul_store::FileId(0)).await.unwrap().is_empty());
+    assert_eq!(file_count(&store).await, 0);
     store.projection.commit(&[file("/new", "t", 1, 1)]).await.unwrap();
-    assert_eq!(
-        clone.files.after(longhaul_store::FileId(0)).await.unwrap().len(),
-        1,
-        "clones see the new database"
-    );
+    assert_eq!(file_count(&clone).await, 1, "clones see the new database");
 }
 
 async fn run(path: &Path, sql: &'static str) {
@@ -100,8 +95,7 @@ async fn run(path: &Path, sql: &'static str) {
 
 #[tokio::test]
 async fn a_newer_schema_is_rejected_and_unchanged() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     run(&temp.path(), "PRAGMA user_version = 99").await;
     let before = fs::read(temp.path()).unwrap();
     let error = Store::open(&temp.path(), 1).await.unwrap_err();
@@ -132,8 +126,7 @@ async fn a_missing_folder_or_a_folder_in_place_of_the_file_is_an_access_error() 
 
 #[tokio::test]
 async fn two_daemons_on_one_file_do_not_lose_a_write() {
-    let temp = Temp::new();
-    let (one, _) = temp.open().await;
+    let (temp, one) = Temp::opened().await;
     let (two, _) = temp.open().await;
     let write = |store: Store, base: i64| async move {
         for n in base..base + 50 {

@@ -2,29 +2,13 @@
 
 use std::sync::Arc;
 
-use longhaul_core::job::{self, JobKey, JobRequest, Kind, Moment, Rules, State};
+use longhaul_core::job::{self, JobKey, Kind, Rules, State};
 use longhaul_store::{EVENTS_PER_JOB_MAX, JobFilter, SCAN_MAX, Store};
 
-use crate::sample::Temp;
-
-fn at(ms: u64) -> Moment {
-    Moment { wall_ms: ms.cast_signed(), boot: "b".to_owned(), boot_ms: ms }
-}
+use crate::sample::{Temp, ask, at, request};
 
 fn key(subject: &str) -> JobKey {
     JobKey { kind: Kind::Extract, subject: subject.to_owned() }
-}
-
-async fn ask(store: &Store, subject: &str, input: &str) {
-    let request = JobRequest {
-        key: key(subject),
-        input: input.to_owned(),
-        payload: String::new(),
-        priority: 0,
-        urgent: false,
-    };
-    let asked = move |found| (Some(job::request(found, request, &at(1))), ());
-    store.jobs.decide(&key(subject), asked).await.unwrap();
 }
 
 /// Claims the next job and returns its subject and token.
@@ -41,11 +25,10 @@ async fn claim(store: &Store, rules: &Rules, nonce: &str) -> Option<(String, job
 
 #[tokio::test]
 async fn two_racing_daemons_never_claim_the_same_job() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (temp, store) = Temp::opened().await;
     let (other, _) = temp.open().await;
     for n in 0..40 {
-        ask(&store, &format!("t{n:02}"), "i").await;
+        ask(&store, request(&key(&format!("t{n:02}")), "i")).await.unwrap();
     }
     let rules = Rules { running_max: 8, ..Rules::default() };
     let mut workers = Vec::new();
@@ -77,9 +60,8 @@ async fn two_racing_daemons_never_claim_the_same_job() {
 
 #[tokio::test]
 async fn events_are_kept_and_bounded() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
-    ask(&store, "t", "i").await;
+    let (_temp, store) = Temp::opened().await;
+    ask(&store, request(&key("t"), "i")).await.unwrap();
     claim(&store, &Rules::default(), "n").await.unwrap();
     let events = store.jobs.events(&key("t")).await.unwrap();
     let reported: Vec<_> = events.iter().map(|e| (e.state.as_str(), e.detail.as_str())).collect();
@@ -95,8 +77,7 @@ async fn events_are_kept_and_bounded() {
 
 #[tokio::test]
 async fn a_decision_without_a_change_stores_nothing() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let store = Arc::new(store);
     let answer = store.jobs.decide(&key("t"), |found| (None, found.is_none())).await.unwrap();
     assert!(answer);

@@ -1,14 +1,13 @@
 //! Lists, pages of lists, updates and compactions.
 
 use longhaul_core::job::Moment;
-use longhaul_store::{CompactionRow, RetentionRules, ThreadFilter, UpdateRow};
+use longhaul_store::{CompactionRow, RetentionRules, ThreadFilter};
 
-use crate::sample::{Temp, file, thread_count};
+use crate::sample::{Temp, compaction, file, thread_count, update};
 
 #[tokio::test]
 async fn threads_are_listed_newest_first_in_complete_pages() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     // Ties on purpose: several threads share each millisecond.
     let files =
         (0..25).map(|n| file(&format!("/{n}"), &format!("t{n:02}"), n / 4, 1)).collect::<Vec<_>>();
@@ -35,8 +34,7 @@ async fn threads_are_listed_newest_first_in_complete_pages() {
 
 #[tokio::test]
 async fn compacted_threads_are_listed_newest_first_and_follow_their_files() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let files = (0..6).map(|n| {
         let mut file = file(&format!("/{n}"), &format!("t{n}"), n, 1);
         file.head.compactions = [3, 1, 0, 2, 0, 1][usize::try_from(n).unwrap()];
@@ -58,14 +56,11 @@ async fn compacted_threads_are_listed_newest_first_and_follow_their_files() {
 
 #[tokio::test]
 async fn an_update_validated_against_an_older_state_is_rejected() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
-    let row =
-        |body: &str| UpdateRow { update_id: 0, seq: 3, created_at_ms: 9, body: body.to_owned() };
-    let first = store.updates.insert("t1", 0, &row("one")).await.unwrap().unwrap();
-    assert_eq!(store.updates.insert("t1", 0, &row("stale")).await.unwrap(), None);
-    store.updates.insert("t2", 0, &row("other thread")).await.unwrap().unwrap();
-    let second = store.updates.insert("t1", first, &row("two")).await.unwrap().unwrap();
+    let (_temp, store) = Temp::opened().await;
+    let first = store.updates.insert("t1", 0, &update("one")).await.unwrap().unwrap();
+    assert_eq!(store.updates.insert("t1", 0, &update("stale")).await.unwrap(), None);
+    store.updates.insert("t2", 0, &update("other thread")).await.unwrap().unwrap();
+    let second = store.updates.insert("t1", first, &update("two")).await.unwrap().unwrap();
     let stored = store.updates.of_thread("t1").await.unwrap();
     assert_eq!(stored.iter().map(|row| row.body.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     assert_eq!(stored[1].update_id, second);
@@ -73,25 +68,10 @@ async fn an_update_validated_against_an_older_state_is_rejected() {
 
 #[tokio::test]
 async fn compactions_are_listed_read_and_undone_once() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     for n in 0..5_i64 {
-        let row = CompactionRow {
-            compaction_id: format!("c{n}"),
-            thread_id: (n != 2).then(|| "t1".to_owned()),
-            created_at_ms: n / 2,
-            strategy_used: "checkpoint".into(),
-            phase: "standalone".into(),
-            trigger: "request".into(),
-            reason: "context_limit".to_owned(),
-            requests: 2,
-            tokens_spent: 1_234,
-            tokens_before: 1_000,
-            tokens_after: 100,
-            seq: 7,
-            duration_ms: 1,
-            undone_at_ms: None,
-        };
+        let row = compaction(&format!("c{n}"), (n != 2).then_some("t1"));
+        let row = CompactionRow { created_at_ms: n / 2, ..row };
         let result = b"{}".to_vec();
         store.compactions.insert(&row, &result, None).await.unwrap();
         store.compactions.insert(&row, &[], None).await.unwrap();
@@ -109,27 +89,13 @@ async fn compactions_are_listed_read_and_undone_once() {
 
 #[tokio::test]
 async fn compactions_are_pruned_by_age_and_by_number_per_thread() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     for n in 0..300_i64 {
         let thread = ["a", "b"].get(usize::try_from(n).unwrap() % 3);
-        let row = CompactionRow {
-            compaction_id: format!("c{n:03}"),
-            thread_id: thread.map(|&thread| thread.to_owned()),
-            // The clock was ahead for a while.
-            created_at_ms: if (30..60).contains(&n) { 10_000 + n } else { n },
-            strategy_used: "checkpoint".into(),
-            phase: "standalone".into(),
-            trigger: "manual".into(),
-            reason: "context_limit".to_owned(),
-            requests: 2,
-            tokens_spent: 1_234,
-            tokens_before: 2,
-            tokens_after: 1,
-            seq: 0,
-            duration_ms: 0,
-            undone_at_ms: None,
-        };
+        // The clock was ahead for a while.
+        let created_at_ms = if (30..60).contains(&n) { 10_000 + n } else { n };
+        let row = compaction(&format!("c{n:03}"), thread.copied());
+        let row = CompactionRow { created_at_ms, ..row };
         let moment = Moment { wall_ms: 7, boot: "a".into(), boot_ms: n.unsigned_abs() };
         store.age.advance(moment).await.unwrap();
         store.compactions.insert(&row, &[], None).await.unwrap();

@@ -1,15 +1,14 @@
 //! Extractions, notes, forgetting and published generations.
 
-use longhaul_core::job::{self, Fence, Job, JobKey, JobRequest, Kind, Moment, Rules};
-use longhaul_core::memory::edits::Edits;
+use longhaul_core::job::{self, Fence, Job, JobKey, Kind, Rules};
 use longhaul_core::memory::{Caller, Engine, Origin, RolloutMemory};
 use longhaul_core::search::query::Query;
 use longhaul_store::{
-    AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, Generation, NewGeneration, NoteOutcome,
-    NoteRow, Passage, PassageScope, Store, StoreError,
+    AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, NewGeneration, NoteOutcome, NoteRow, Passage,
+    PassageScope, Store, StoreError,
 };
 
-use crate::sample::Temp;
+use crate::sample::{Temp, at, generation, request};
 
 fn extraction(thread: &str, next_seq: u64, summary: &str) -> ExtractionRow {
     let memory = RolloutMemory {
@@ -53,36 +52,16 @@ async fn publish_as(
     passages: &[Passage],
     fence: Option<&Fence>,
 ) -> Result<bool, StoreError> {
-    let files = [("MEMORY.md".to_owned(), format!("generation {number}"))].into();
-    let generation = Generation {
-        generation: number,
-        at_ms: 9,
-        input: number.to_string(),
-        threads: 1,
-        handbook: "{}".to_owned(),
-        edits: Edits::default(),
-        files,
-        found: None,
-    };
+    let generation = generation(number, &format!("generation {number}"));
     let found = [("MEMORY.md".to_owned(), "edited".to_owned())].into();
     let new = NewGeneration { generation: &generation, found: &found, passages, fence };
     store.generations.put(new).await
 }
 
-fn at(ms: u64) -> Moment {
-    Moment { wall_ms: ms.cast_signed(), boot: "b".to_owned(), boot_ms: ms }
-}
-
 /// The claim of a run of the consolidation, as of 2 ms after the boot.
 async fn claimed(store: &Store) -> Fence {
     let key = JobKey::only(Kind::Consolidate);
-    let asked = JobRequest {
-        key: key.clone(),
-        input: "i".to_owned(),
-        payload: String::new(),
-        priority: 0,
-        urgent: false,
-    };
+    let asked = request(&key, "i");
     let claim = |found: Option<Job>| {
         let job = job::request(found, asked, &at(1));
         let (job, claim) = job::claim(job, 0, &Rules::default(), ("w", "n"), &at(2)).unwrap();
@@ -101,8 +80,7 @@ async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<St
 
 #[tokio::test]
 async fn a_run_that_read_less_changes_nothing() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     assert!(store.extractions.put(&extraction("t", 9, "new"), None).await.unwrap());
     store.uses.add(&["memory_md"], &["t".to_owned(), "?".to_owned()], 7).await.unwrap();
     assert!(!store.extractions.put(&extraction("t", 5, "old"), None).await.unwrap());
@@ -117,8 +95,7 @@ async fn a_run_that_read_less_changes_nothing() {
 
 #[tokio::test]
 async fn forgotten_data_is_deleted_at_once_and_stays_deleted() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     for thread in ["a", "b"] {
         store.extractions.put(&extraction(thread, 3, "s"), None).await.unwrap();
     }
@@ -148,8 +125,7 @@ fn note(id: &str, at_ms: i64, caller: Caller) -> NoteRow {
 
 #[tokio::test]
 async fn only_the_person_can_confirm_another_note() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let (mine, theirs) = (note("a", 1, Caller::Person), note("b", 2, Caller::Agent));
     assert_eq!(store.notes.add(&mine).await.unwrap(), NoteOutcome::Stored);
     assert_eq!(store.notes.add(&theirs).await.unwrap(), NoteOutcome::Stored);
@@ -164,8 +140,7 @@ async fn only_the_person_can_confirm_another_note() {
 
 #[tokio::test]
 async fn notes_of_agents_displace_nothing_and_are_rejected_at_the_limit() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let mine = note("mine", 0, Caller::Person);
     assert_eq!(store.notes.add(&mine).await.unwrap(), NoteOutcome::Stored);
     for n in 0..CLAIMS_MAX {
@@ -183,8 +158,7 @@ async fn notes_of_agents_displace_nothing_and_are_rejected_at_the_limit() {
 
 #[tokio::test]
 async fn only_the_next_generation_is_accepted() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     assert!(publish(&store, 1, &[]).await);
     assert!(!publish(&store, 1, &[]).await, "this generation exists");
     assert!(!publish(&store, 3, &[]).await, "its predecessor is not current");
@@ -200,8 +174,7 @@ async fn only_the_next_generation_is_accepted() {
 
 #[tokio::test]
 async fn passages_are_found_in_any_language_and_by_project() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let of_none = |text: &str| Passage { project: None, thread_id: None, ..passage("x", text) };
     let unknown = of_none("deploy by hand");
     let everywhere = Passage { path: "MEMORY.md".into(), ..of_none("用中文写提交信息") };
@@ -218,8 +191,7 @@ async fn passages_are_found_in_any_language_and_by_project() {
 
 #[tokio::test]
 async fn an_extraction_without_a_model_does_not_replace_a_models() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let by = |engine, reason: Option<&str>, next_seq, summary| {
         let reason = reason.map(str::to_owned);
         ExtractionRow { engine, reason, ..extraction("t", next_seq, summary) }
@@ -240,8 +212,7 @@ async fn an_extraction_without_a_model_does_not_replace_a_models() {
 
 #[tokio::test]
 async fn the_agents_baseline_survives_failures_but_not_a_purge() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     assert_eq!(store.curation.get().await.unwrap(), None);
     let run = |baseline: Option<&str>, outcome: &str| AgentRow {
         baseline: baseline.map(str::to_owned),
@@ -259,8 +230,7 @@ async fn the_agents_baseline_survives_failures_but_not_a_purge() {
 
 #[tokio::test]
 async fn a_run_that_lost_its_job_stores_nothing() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let fence = claimed(&store).await;
     let lease_ms = Rules::default().lease_ms;
     let late = Fence { now: at(2 + lease_ms), ..fence.clone() };
@@ -284,8 +254,7 @@ async fn a_run_that_lost_its_job_stores_nothing() {
 
 #[tokio::test]
 async fn a_new_store_takes_over_what_the_folder_kept_but_no_note_that_a_newer_generation_forgot() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let note = |id: &str| NoteRow {
         note_id: id.to_owned(),
         project: None,
@@ -293,16 +262,7 @@ async fn a_new_store_takes_over_what_the_folder_kept_but_no_note_that_a_newer_ge
         text: id.to_owned(),
         origin: Origin::of_edit(),
     };
-    let generation = |number| Generation {
-        generation: number,
-        at_ms: 9,
-        input: String::new(),
-        threads: 1,
-        handbook: "{}".to_owned(),
-        edits: Edits::default(),
-        files: [("MEMORY.md".to_owned(), "mine".to_owned())].into(),
-        found: None,
-    };
+    let generation = |number| generation(number, "mine");
     let out = [Exclusion::Entry("e".to_owned()), Exclusion::Thread("t".to_owned())];
     assert!(!store.generations.knows_folder().await.unwrap());
     let added = store.generations.take_over(&generation(7), &[note("a")], &out[..1]).await.unwrap();
@@ -315,7 +275,6 @@ async fn a_new_store_takes_over_what_the_folder_kept_but_no_note_that_a_newer_ge
     assert_eq!(store.notes.exclusions().await.unwrap(), out);
     assert!(publish(&store, 8, &[]).await, "on top of it");
 
-    let temp = Temp::new();
-    let (other, _) = temp.open().await;
+    let (_temp, other) = Temp::opened().await;
     assert!(publish(&other, 1, &[]).await && other.generations.knows_folder().await.unwrap());
 }

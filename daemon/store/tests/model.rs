@@ -20,8 +20,7 @@ fn spent(day: i64, purpose: &str, requests: i64) -> UsageRow {
 
 #[tokio::test]
 async fn usage_adds_up_by_day_and_purpose() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     for added in [spent(5, "extract", 1), spent(9, "compaction", 1), spent(9, "compaction", 2)] {
         store.models.usage_add(&added).await.unwrap();
     }
@@ -48,8 +47,7 @@ async fn usage_adds_up_by_day_and_purpose() {
 
 #[tokio::test]
 async fn the_newest_answers_are_kept() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     for n in 0..i64::from(ANSWERS_MAX) + 3 {
         store
             .models

@@ -7,7 +7,7 @@ use longhaul_store::{DECISIONS_PER_THREAD_MAX, DecisionEnd, DecisionRow, Store};
 
 use crate::sample::Temp;
 
-fn decision(thread: &str, seq: u64, at_ms: i64) -> (DecisionRow, String) {
+pub fn decision(thread: &str, seq: u64, at_ms: i64) -> (DecisionRow, String) {
     let row = DecisionRow {
         decision_id: 0,
         thread_id: thread.into(),
@@ -40,8 +40,7 @@ async fn kept(store: &Store, thread: &str) -> Vec<u64> {
 /// Defect 7.11: records grew without bound.
 #[tokio::test]
 async fn defect_7_11_decisions_and_watchers_are_bounded_by_number_and_age() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let most = u64::from(DECISIONS_PER_THREAD_MAX);
     let lived = async |boot_ms| {
         let moment = Moment { wall_ms: 0, boot: "a".into(), boot_ms };
@@ -93,8 +92,7 @@ async fn defect_7_11_numbers_continue_across_restarts_and_repetitions_get_no_new
 /// Three callers ask at the end of a turn: the daemon, a hook and an acting client.
 #[tokio::test]
 async fn the_end_of_a_turn_has_one_decision_with_its_result() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     let at_end = |turn: u64, seq: u64, action: &str, point: &str| {
         let (mut row, settings) = decision("t", seq, 9_000);
         (row.turn, row.action) = (turn, action.to_owned());
@@ -131,8 +129,7 @@ async fn the_end_of_a_turn_has_one_decision_with_its_result() {
 /// Defect 7.11: an unreadable state made every later record fail.
 #[tokio::test]
 async fn defect_7_11_an_unreadable_state_is_overwritten() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (_temp, store) = Temp::opened().await;
     store
         .policies
         .watcher_step(("t", 1), |_| (Some("{ torn".into()), Vec::new(), ()))
@@ -146,8 +143,7 @@ async fn defect_7_11_an_unreadable_state_is_overwritten() {
 
 #[tokio::test]
 async fn watchers_and_decisions_are_salvaged_from_a_damaged_database() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
+    let (temp, store) = Temp::opened().await;
     for n in 0..300_u64 {
         let thread = format!("t{n:03}");
         let at_ms = 1_000 * i64::try_from(n).unwrap();

@@ -3,47 +3,29 @@
 use std::fs;
 use std::path::Path;
 
-use longhaul_core::job::{self, JobKey, JobRequest, Kind, Moment};
-use longhaul_core::memory::Files;
+use longhaul_core::job::{JobKey, Kind};
 use longhaul_core::memory::Origin;
-use longhaul_core::memory::edits::Edits;
 use longhaul_store::{
-    CompactionRow, Exclusion, Generation, NewGeneration, NoteOutcome, NoteRow, Store, UpdateRow,
-    UsageRow,
+    CompactionRow, Exclusion, NewGeneration, NoteOutcome, NoteRow, Store, UsageRow,
 };
 
-use crate::sample::{Temp, file, file_count};
+use crate::sample::{self, Temp, ask, file, file_count, generation, request, update};
 
 const PAGE: usize = 4_096;
 
 pub fn compaction(n: u32) -> (CompactionRow, Vec<u8>) {
-    let row = CompactionRow {
-        compaction_id: format!("cmp_{n:04}"),
-        thread_id: Some(format!("t{}", n % 7)),
-        created_at_ms: i64::from(n),
-        strategy_used: "checkpoint".into(),
-        phase: "standalone".into(),
-        trigger: "manual".into(),
-        reason: "context_limit".to_owned(),
-        requests: 2,
-        tokens_spent: 1_234,
-        tokens_before: 900,
-        tokens_after: 90,
-        seq: 5,
-        duration_ms: 1,
-        undone_at_ms: None,
-    };
+    let row = sample::compaction(&format!("cmp_{n:04}"), Some(&format!("t{}", n % 7)));
+    let row = CompactionRow { created_at_ms: i64::from(n), ..row };
     let result = format!("{{\"id\":\"cmp_{n:04}\",\"view\":\"{}\"}}", "x".repeat(700));
     (row, result.into_bytes())
 }
 
 /// A database with 300 updates and 300 compactions, between rows of transcripts.
-async fn filled(temp: &Temp) {
-    let (store, _) = temp.open().await;
+async fn filled() -> Temp {
+    let (temp, store) = Temp::opened().await;
     for n in 0..300_u32 {
         let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
-        let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
-        store.updates.insert(&format!("t{n}"), 0, &row).await.unwrap();
+        store.updates.insert(&format!("t{n}"), 0, &update(&body)).await.unwrap();
         let (row, result) = compaction(n);
         store.compactions.insert(&row, &result, None).await.unwrap();
         if n % 10 == 0 {
@@ -52,6 +34,7 @@ async fn filled(temp: &Temp) {
         }
     }
     store.database.close().await;
+    temp
 }
 
 /// Overwrites every `nth` page that contains `needle`.
@@ -78,8 +61,7 @@ async fn updates(store: &Store) -> usize {
 
 #[tokio::test]
 async fn the_readable_part_of_a_damaged_database_is_salvaged() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     assert!(damage(&temp.path(), b"\"kind\":\"decision\"", 4) > 3);
     assert!(damage(&temp.path(), b"\"view\":", 5) > 3);
     let damaged = fs::read(temp.path()).unwrap();
@@ -104,8 +86,7 @@ async fn the_readable_part_of_a_damaged_database_is_salvaged() {
     assert_eq!(fs::read(&salvaged.from).unwrap(), damaged, "the damaged file is only read");
     assert_eq!(store.database.rebuilt().unwrap().salvaged, Some(salvaged));
     // New updates get new numbers.
-    let next = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body: "{}".into() };
-    assert!(store.updates.insert("new", 0, &next).await.unwrap().unwrap() > 200);
+    assert!(store.updates.insert("new", 0, &update("{}")).await.unwrap().unwrap() > 200);
     store.database.close().await;
     let (store, opened) = Store::open(&temp.path(), 78).await.unwrap();
     assert_eq!((opened.salvaged, store.database.rebuilt()), (None, None), "salvaged only once");
@@ -125,24 +106,14 @@ fn spent(n: i64) -> UsageRow {
 
 #[tokio::test]
 async fn usage_and_jobs_are_salvaged() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     for n in 0..600 {
         store.models.usage_add(&spent(n)).await.unwrap();
     }
     let key = |n: u32| JobKey { kind: Kind::Extract, subject: format!("t{n:04}") };
     for n in 0..600 {
-        let request = JobRequest {
-            key: key(n),
-            input: "i".repeat(60),
-            payload: String::new(),
-            priority: 0,
-            urgent: false,
-        };
-        let now = Moment { wall_ms: 1, boot: "b".to_owned(), boot_ms: 1 };
-        let asked = move |found| (Some(job::request(found, request, &now)), ());
-        store.jobs.decide(&key(n), asked).await.unwrap();
+        ask(&store, request(&key(n), &"i".repeat(60))).await.unwrap();
     }
     store.database.close().await;
     let whole = fs::read(temp.path()).unwrap();
@@ -177,8 +148,7 @@ async fn usage_and_jobs_are_salvaged() {
 
 #[tokio::test]
 async fn a_salvage_that_was_killed_is_repeated_at_the_next_start() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     // Killed right after the file was moved aside.
     fs::rename(temp.path(), temp.path().with_extension("db.corrupt-5")).unwrap();
     let (store, opened) = temp.open().await;
@@ -190,8 +160,7 @@ async fn a_salvage_that_was_killed_is_repeated_at_the_next_start() {
 
 #[tokio::test]
 async fn rows_in_the_log_are_salvaged_from_a_running_database() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     let (row, result) = compaction(999);
     store.compactions.insert(&row, &result, None).await.unwrap();
@@ -205,8 +174,7 @@ async fn rows_in_the_log_are_salvaged_from_a_running_database() {
 
 #[tokio::test]
 async fn a_clock_that_was_set_back_does_not_bring_an_earlier_database_back() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     // Moved aside by a clock that was ahead.
     fs::copy(temp.path(), temp.path().with_extension("db.corrupt-9000")).unwrap();
     let (store, _) = temp.open().await;
@@ -225,13 +193,12 @@ async fn a_file_that_is_not_a_database_yields_nothing_and_is_replaced() {
     let (store, opened) = temp.open().await;
     let salvaged = opened.salvaged.unwrap();
     assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (0, 0, false));
-    assert!(store.files.after(longhaul_store::FileId(0)).await.unwrap().is_empty());
+    assert_eq!(file_count(&store).await, 0);
 }
 
 #[tokio::test]
 async fn memory_that_a_person_wrote_survives_damage() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     let note = |n: i64| NoteRow {
         note_id: format!("note_{n}"),
@@ -251,18 +218,9 @@ async fn memory_that_a_person_wrote_survives_damage() {
     for what in &forgotten {
         store.notes.forget(what, 5).await.unwrap();
     }
-    let files = Files::from([("MEMORY.md".to_owned(), "# Memory\n".to_owned())]);
-    let generation = Generation {
-        generation: 1,
-        at_ms: 7,
-        input: "i".to_owned(),
-        threads: 1,
-        handbook: "{}".to_owned(),
-        edits: Edits::default(),
-        files: files.clone(),
-        found: None,
-    };
-    let new = NewGeneration { generation: &generation, found: &files, passages: &[], fence: None };
+    let generation = generation(1, "# Memory\n");
+    let found = &generation.files;
+    let new = NewGeneration { generation: &generation, found, passages: &[], fence: None };
     assert!(store.generations.put(new).await.unwrap());
     store.database.close().await;
     // Damaged pages of transcripts make the whole database move aside.

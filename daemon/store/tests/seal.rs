@@ -5,17 +5,16 @@ use std::path::PathBuf;
 
 use longhaul_core::job::Moment;
 use longhaul_core::memory::Origin;
-use longhaul_store::{NoteOutcome, NoteRow, SalvageReport, Store, StoreError, UpdateRow};
+use longhaul_store::{NoteOutcome, NoteRow, SalvageReport, Store, StoreError};
 
-use crate::sample::{Temp, file};
+use crate::sample::{Temp, file, update};
 
-async fn filled(temp: &Temp) {
-    let (store, _) = temp.open().await;
+async fn filled() -> Temp {
+    let (temp, store) = Temp::opened().await;
     store.age.advance(Moment { wall_ms: 1, boot: "a".into(), boot_ms: 1 }).await.unwrap();
     for n in 0..12_u32 {
         let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
-        let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
-        store.updates.insert(&format!("t{n}"), 0, &row).await.unwrap();
+        store.updates.insert(&format!("t{n}"), 0, &update(&body)).await.unwrap();
         let (row, result) = crate::salvage::compaction(n);
         store.compactions.insert(&row, &result, None).await.unwrap();
         let note = NoteRow {
@@ -30,6 +29,7 @@ async fn filled(temp: &Temp) {
         store.projection.commit(&[given]).await.unwrap();
     }
     store.database.close().await;
+    temp
 }
 
 /// All rows of the store, as text.
@@ -56,8 +56,7 @@ async fn answers(store: &Store) -> String {
 
 #[tokio::test]
 async fn one_flipped_bit_anywhere_is_repaired_and_reported() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let sound = fs::read(temp.path()).unwrap();
     let seal = fs::read(temp.path().with_extension("db.seal")).unwrap();
     let (store, opened) = temp.open().await;
@@ -104,8 +103,7 @@ async fn check_salvaged(store: &Store, aside: PathBuf, salvaged: SalvageReport) 
 
 #[tokio::test]
 async fn rows_of_an_unrepairable_page_are_missing_and_never_wrong() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     damage(&temp);
     let (store, opened) = temp.open().await;
     check_salvaged(&store, opened.moved_aside.unwrap(), opened.salvaged.unwrap()).await;
@@ -123,8 +121,7 @@ fn part(temp: &Temp, suffix: &str) -> PathBuf {
 #[tokio::test]
 async fn a_kill_while_a_damaged_database_is_moved_aside_costs_none_of_its_files() {
     for moved in 0..=PARTS.len() {
-        let temp = Temp::new();
-        filled(&temp).await;
+        let temp = filled().await;
         damage(&temp);
         std::os::unix::fs::symlink(".corrupt-77", part(&temp, ".moving")).unwrap();
         for suffix in &PARTS[..moved] {
@@ -145,8 +142,7 @@ async fn a_kill_while_a_damaged_database_is_moved_aside_costs_none_of_its_files(
 /// The seal no longer fits a file of which a page was cleared.
 #[tokio::test]
 async fn a_kill_while_damaged_pages_are_cleared_costs_neither_their_copies_nor_a_sound_page() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     damage(&temp);
     let aside = part(&temp, ".corrupt-77");
     let (store, opened) = temp.open().await;
@@ -179,8 +175,7 @@ async fn a_kill_while_damaged_pages_are_cleared_costs_neither_their_copies_nor_a
 async fn a_recovery_that_failed_while_it_moved_the_file_goes_on_and_says_what_it_replaced() {
     // Where the copies of the damaged pages are written, and where the mark of the move is.
     for is_before_the_move in [false, true] {
-        let temp = Temp::new();
-        filled(&temp).await;
+        let temp = filled().await;
         let (store, _) = temp.open().await;
         damage(&temp);
         let aside = part(&temp, ".corrupt-1");
@@ -203,8 +198,7 @@ async fn a_recovery_that_failed_while_it_moved_the_file_goes_on_and_says_what_it
 /// Its log has the newest rows, and the rest looks sound.
 #[tokio::test]
 async fn a_kill_after_the_log_was_moved_aside_loses_no_row_of_it() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     let (row, result) = crate::salvage::compaction(99);
     store.compactions.insert(&row, &result, None).await.unwrap();
@@ -220,8 +214,7 @@ async fn a_kill_after_the_log_was_moved_aside_loses_no_row_of_it() {
 
 #[tokio::test]
 async fn rows_of_a_page_damaged_in_an_open_database_are_missing_after_its_recovery() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     store.notes.list().await.unwrap();
     damage(&temp);
@@ -235,8 +228,7 @@ async fn rows_of_a_page_damaged_in_an_open_database_are_missing_after_its_recove
 /// The seal is removed before the file changes, so a killed daemon leaves no false alarm.
 #[tokio::test]
 async fn a_kill_leaves_no_outdated_seal() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     store.projection.commit(&[file("/new", "new", 1, 3)]).await.unwrap();
     store.notes.scrub().await.unwrap();
@@ -250,8 +242,7 @@ async fn a_kill_leaves_no_outdated_seal() {
 
 #[tokio::test]
 async fn an_older_copy_restored_by_a_person_is_accepted() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let older = fs::read(temp.path()).unwrap();
     let (store, _) = temp.open().await;
     let expected = answers(&store).await;
@@ -280,8 +271,7 @@ fn locks(path: &std::path::Path) -> usize {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn checking_the_pages_drops_no_lock_of_sqlite() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     store.notes.list().await.unwrap();
     assert!(locks(&temp.path()) > 0, "SQLite locks an open database");
@@ -295,8 +285,7 @@ async fn checking_the_pages_drops_no_lock_of_sqlite() {
 
 #[tokio::test]
 async fn a_bit_that_flips_in_an_open_database_is_repaired_by_the_next_check_and_counted() {
-    let temp = Temp::new();
-    filled(&temp).await;
+    let temp = filled().await;
     let (store, _) = temp.open().await;
     store.notes.list().await.unwrap();
     let sound = fs::read(temp.path()).unwrap();

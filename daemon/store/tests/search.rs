@@ -9,6 +9,7 @@ use longhaul_core::search::query::Query;
 use longhaul_core::search::word;
 use longhaul_store::{IndexItem, IndexPart, IndexedFile, SearchFilter, SearchIndex};
 use sqlx::{Connection as _, SqliteConnection};
+use tempfile::TempDir;
 
 fn part(path: &str, first: u64, texts: &[&str]) -> IndexPart {
     let items: Vec<IndexItem> = (first..)
@@ -43,6 +44,12 @@ async fn index(folder: &Path) -> SearchIndex {
     SearchIndex::open(&folder.join("search.db")).await.unwrap()
 }
 
+async fn opened() -> (TempDir, SearchIndex) {
+    let folder = tempfile::tempdir().unwrap();
+    let index = index(folder.path()).await;
+    (folder, index)
+}
+
 async fn seqs(index: &SearchIndex, query: &str, filter: &SearchFilter) -> Vec<u64> {
     let expression = Query::parse(query).unwrap().expression();
     let matches = index.matches(&expression, filter, 100).await.unwrap();
@@ -51,8 +58,7 @@ async fn seqs(index: &SearchIndex, query: &str, filter: &SearchFilter) -> Vec<u6
 
 #[tokio::test]
 async fn words_names_paths_phrases_and_any_script_are_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (_folder, index) = opened().await;
     let texts = [
         "The ParseLine of src/foo_bar.rs",
         "deadlock while waiting; a dead lock",
@@ -89,8 +95,7 @@ async fn words_names_paths_phrases_and_any_script_are_found() {
 
 #[tokio::test]
 async fn no_query_causes_an_index_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (_folder, index) = opened().await;
     index.commit(&[part("/a", 0, &["some words"])]).await.unwrap();
     for query in [
         "a\"b",
@@ -124,8 +129,7 @@ async fn no_query_causes_an_index_error() {
 
 #[tokio::test]
 async fn filters_narrow_and_the_newest_come_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (_folder, index) = opened().await;
     // The older file is indexed last.
     index.commit(&[part("/new", 10, &["word", "word", "word"])]).await.unwrap();
     index.commit(&[part("/old", 0, &["word", "word"])]).await.unwrap();
@@ -153,8 +157,7 @@ async fn filters_narrow_and_the_newest_come_first() {
 
 #[tokio::test]
 async fn any_number_of_items_of_one_moment_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (_folder, index) = opened().await;
     let at_once = |path: &str, items: u64| {
         let texts = vec!["word"; usize::try_from(items).unwrap()];
         let mut part = part(path, 0, &texts);
@@ -173,8 +176,7 @@ async fn any_number_of_items_of_one_moment_is_found() {
 
 #[tokio::test]
 async fn a_dropped_file_is_hidden_at_once_and_deleted_in_batches() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (_folder, index) = opened().await;
     index.commit(&[part("/a", 0, &["word"; 5]), part("/b", 0, &["word"])]).await.unwrap();
     index.drop_file("/a").await.unwrap();
     let any = SearchFilter::default();
@@ -231,8 +233,7 @@ async fn has_bytes(folder: &Path, word: &str) -> bool {
 
 #[tokio::test]
 async fn an_erased_thread_leaves_no_word_in_any_segment() {
-    let folder = tempfile::tempdir().unwrap();
-    let index = index(folder.path()).await;
+    let (folder, index) = opened().await;
     let all = [("/a", "zirconia"), ("/b", "turbine"), ("/c", "compressor"), ("/d", "governor")];
     // In one segment: FTS5 drops one of which everything is deleted.
     index.commit(&all.map(|(path, word)| part(path, 0, &[word, word]))).await.unwrap();

@@ -1,22 +1,17 @@
 //! Updates of a thread: the oldest are deleted beyond the limit, a person's choices never.
 
-use longhaul_store::{UPDATES_PER_THREAD_MAX, UpdateRow};
+use longhaul_store::UPDATES_PER_THREAD_MAX;
 
-use crate::sample::Temp;
-
-fn row(body: &str) -> UpdateRow {
-    UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body: body.to_owned() }
-}
+use crate::sample::{Temp, update};
 
 #[tokio::test]
 async fn a_persons_choices_are_never_evicted() {
-    let temp = Temp::new();
-    let (store, _) = temp.open().await;
-    let pin = row(r#"{"kind":"pin","text":"Keep it."}"#);
+    let (_temp, store) = Temp::opened().await;
+    let pin = update(r#"{"kind":"pin","text":"Keep it."}"#);
     let first = store.updates.insert("t", 0, &pin).await.unwrap().unwrap();
     let mut last = first;
     for _ in 0..UPDATES_PER_THREAD_MAX + 4 {
-        let plan = row(r#"{"kind":"plan","steps":[],"done":{}}"#);
+        let plan = update(r#"{"kind":"plan","steps":[],"done":{}}"#);
         last = store.updates.insert("t", last, &plan).await.unwrap().unwrap();
     }
     let kept = store.updates.of_thread("t").await.unwrap();

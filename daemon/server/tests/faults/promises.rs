@@ -17,14 +17,13 @@ use longhaul_protocol::thread::{
     Append, AppendParams, Open, Sync, SyncParams, ThreadGet, ThreadGetParams,
 };
 use longhaul_protocol::{ErrorKind, Method, WireError};
-use memchr::memmem;
 
 use super::script::{
     self, FIRST, FORGOTTEN, NOTES, OF_THIRD, PROMPT, Promises, SECOND, THIRD, restored, transcript,
 };
 use super::shim::{Fault, PATIENCE, Place, Trigger};
 use crate::archive::{pack_says, packs};
-use crate::support::Client;
+use crate::support::{Client, file_with, files_below};
 use crate::threads::addition;
 
 const NO_FAULT: Trigger = Trigger { fault: Fault::None, at: 0, length: 0 };
@@ -396,25 +395,6 @@ fn orphans(place: &Place) -> Vec<String> {
             .map(|path| path.display().to_string())
             .filter(|path| !path.ends_with(".jsonl")),
     );
-    found
-}
-
-/// A file below a folder that has these words.
-fn file_with(folder: &Path, words: &str) -> Option<PathBuf> {
-    files_below(folder).into_iter().find(|path| {
-        fs::read(path).is_ok_and(|bytes| memmem::find(&bytes, words.as_bytes()).is_some())
-    })
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let kind = entry.file_type().unwrap();
-        match kind.is_dir() {
-            true => found.extend(files_below(&entry.path())),
-            false => found.push(entry.path()),
-        }
-    }
     found
 }
 

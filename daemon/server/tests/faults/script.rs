@@ -24,7 +24,7 @@ use longhaul_protocol::{ErrorKind, Method, WireError};
 use super::shim::{Fault, PATIENCE, Subject};
 use crate::archive::{add_rounds, long, pack_says, packs};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, message, of_thread};
+use crate::support::{Client, configure, message, of_thread};
 use crate::threads::addition;
 
 pub const FIRST: &str = "019cadd3-0000-7000-8000-0000000000f1";
@@ -96,9 +96,7 @@ fn transcripts() -> (Rollout, Rollout) {
 
 /// Writes the initial transcripts of a script.
 pub fn lay_out(home: &Path) {
-    let config = home.join(".config/longhaul");
-    fs::create_dir_all(&config).unwrap();
-    fs::write(config.join("config.toml"), CONFIG).unwrap();
+    configure(home, CONFIG);
     let (first, second) = transcripts();
     first.write(home);
     second.write(home);
@@ -401,14 +399,13 @@ pub fn item(id: &str) -> serde_json::Value {
 /// The agent continues the second thread, if it has not yet.
 pub fn grow(home: &Path) {
     let (mut second, path) = (transcripts().1, transcript(home, SECOND));
-    let seq = second.seq();
     if fs::read_to_string(&path).unwrap().contains("Later round") {
         return;
     }
     for round in 0..3 {
         second.message("assistant", &format!("Later round {round}."));
     }
-    second.append(&path, seq);
+    second.append(&path);
 }
 
 pub fn transcript(home: &Path, thread_id: &str) -> PathBuf {

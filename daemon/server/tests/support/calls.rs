@@ -1,11 +1,12 @@
 //! Frequent calls of the tests, which must succeed.
 
 use longhaul_protocol::event::EventKind;
+use longhaul_protocol::{ErrorKind, Method};
 use longhaul_protocol::{compaction, context, daemon, event, history, job, thread};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Client, soon};
+use super::{Client, found, soon, until};
 
 /// Params of a compaction of a thread.
 pub fn of_thread(thread_id: &str) -> compaction::RunParams {
@@ -109,6 +110,37 @@ impl Client {
         self.call::<compaction::Undo>(params).await.unwrap()
     }
 
+    /// Calls a method of a file that is opened after the socket: the index of the archive, or of the search.
+    pub async fn once_open<M: Method>(&mut self, params: M::Params) -> M::Result
+    where
+        M::Params: Clone,
+    {
+        found("the index is open", async || match self.call::<M>(params.clone()).await {
+            Ok(result) => Some(result),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::StoreBusy, "{error:?}");
+                None
+            }
+        })
+        .await
+    }
+
+    /// What the search finds.
+    pub async fn hits(&mut self, query: &str) -> Vec<thread::SearchHit> {
+        let params = thread::SearchParams { query: query.into(), ..Default::default() };
+        self.once_open::<thread::Search>(params).await.hits
+    }
+
+    /// Waits until the search index has exactly these items and nothing to do.
+    pub async fn indexed(&mut self, items: u64) {
+        until("the index has everything", async || {
+            let search = self.status().await.search;
+            let found = (search.state, search.items, search.files_behind);
+            found == (thread::IndexState::Idle, items, 0)
+        })
+        .await;
+    }
+
     pub async fn status(&mut self) -> daemon::StatusResult {
         self.call::<daemon::Status>(daemon::NoParams {}).await.unwrap()
     }
@@ -141,15 +173,11 @@ impl Client {
 
     /// Waits until a job is in `state`.
     pub async fn job_in(&mut self, job: &str, state: &str) -> job::Job {
-        let reached = async {
-            loop {
-                let params = job::JobParams { job: job.to_owned() };
-                let found = self.call::<job::JobGet>(params).await.unwrap().job;
-                if found.state == state {
-                    return found;
-                }
-            }
-        };
-        soon(&format!("{job} is {state}"), reached).await
+        let params = job::JobParams { job: job.to_owned() };
+        found(&format!("{job} is {state}"), async || {
+            let found = self.call::<job::JobGet>(params.clone()).await.unwrap().job;
+            (found.state == state).then_some(found)
+        })
+        .await
     }
 }

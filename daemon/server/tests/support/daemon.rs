@@ -11,15 +11,21 @@ use longhaul_daemon::service::Deps;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
+use super::rollout::Rollout;
 use super::{Client, soon};
+
+/// Writes the configuration file of a daemon whose folders are under `root`.
+pub fn configure(root: &Path, text: &str) {
+    let file = Base::under(root).config_file();
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, text).unwrap();
+}
 
 /// A configuration with everything under `root`, without the environment.
 pub fn config_under(root: &Path, text: &str) -> Config {
-    let base = Base::under(root);
-    std::fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
-    std::fs::write(base.config_file(), text).unwrap();
+    configure(root, text);
     let around = Surroundings {
-        base,
+        base: Base::under(root),
         current_dir: root.to_owned(),
         env: std::collections::BTreeMap::new(),
         program: env!("CARGO_BIN_EXE_longhauld").into(),
@@ -55,6 +61,27 @@ impl Daemon {
         let daemon = Self::over(home, text).await;
         let client = daemon.connect().await;
         (daemon, client)
+    }
+
+    /// The same, once it has read this thread.
+    pub async fn synced(home: TempDir, text: &str, thread_id: &str) -> (Self, Client) {
+        let (daemon, mut client) = Self::with_client(home, text).await;
+        client.sync(thread_id).await;
+        (daemon, client)
+    }
+
+    /// The same, once it has read this transcript.
+    pub async fn synced_file(home: TempDir, text: &str, path: &Path) -> (Self, Client) {
+        let (daemon, mut client) = Self::with_client(home, text).await;
+        client.sync_file(path).await;
+        (daemon, client)
+    }
+
+    /// A daemon that has read this thread and has no others, and a client of it.
+    pub async fn reading(rollout: &Rollout, text: &str) -> (Self, Client) {
+        let home = tempfile::tempdir().unwrap();
+        rollout.write(home.path());
+        Self::synced(home, text, rollout.thread_id()).await
     }
 
     /// A daemon of the user whose folders are under `home`, on a manual clock; Codex's folder is `home/.codex`.

@@ -39,6 +39,10 @@ impl Rollout {
         rollout
     }
 
+    pub fn thread_id(&self) -> &str {
+        &self.thread_id
+    }
+
     /// The provider's token count, with a window of this many tokens.
     pub fn token_count(&mut self, total: u64, window: u64) -> &mut Self {
         let usage =
@@ -135,10 +139,11 @@ impl Rollout {
         self.lines.len() as u64 - 1
     }
 
-    /// Appends the lines after `seq` to a transcript that was written.
-    pub fn append(&self, path: &Path, seq: u64) {
+    /// Appends the lines that a transcript which was written does not have yet.
+    pub fn append(&self, path: &Path) {
+        let written = fs::read_to_string(path).unwrap().lines().count();
         let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
-        for line in &self.lines[usize::try_from(seq).unwrap() + 1..] {
+        for line in &self.lines[written..] {
             writeln!(file, "{line}").unwrap();
         }
     }

@@ -21,7 +21,8 @@ async fn all_transcripts_are_found_and_archived_and_moves_are_distinguished_from
     let home = tempfile::tempdir().unwrap();
     let paths: Vec<PathBuf> = (0..MANY).map(|number| write(home.path(), number)).collect();
     let (daemon, mut client) = Daemon::synced_file(home, "", &paths[0]).await;
-    client.indexed(u64::from(MANY)).await;
+    let all = u64::from(MANY);
+    client.indexed(all..=all).await;
     assert_eq!(archived(&mut client).await.transcripts, u64::from(MANY));
 
     let last = paths.len() - 1;
@@ -31,7 +32,7 @@ async fn all_transcripts_are_found_and_archived_and_moves_are_distinguished_from
     let moved = moved.join(paths[last].file_name().unwrap());
     fs::rename(&paths[last], &moved).unwrap();
     client.sync_file(&moved).await;
-    client.indexed(u64::from(MANY)).await;
+    client.indexed(all..=all).await;
     assert_eq!(client.hits(&format!("number{}", MANY - 1)).await.len(), 1, "moved");
     assert_eq!(
         client.hits(&format!("number{}", MANY - 2)).await.len(),

@@ -42,7 +42,7 @@ async fn a_hit_names_its_place_and_its_handle_expands_to_the_item() {
     let home = tempfile::tempdir().unwrap();
     alpha().write(home.path());
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.indexed(4).await;
+    client.indexed(4..).await;
 
     let result = search(&mut client, SearchParams { limit: Some(5), ..of("deadlock") }).await;
     assert_eq!(result.hits.len(), 2, "{result:?}");
@@ -118,7 +118,7 @@ async fn text_that_the_daemon_gave_an_agent_is_not_found() {
     fs::write(folder.join(format!("{session}.jsonl")), lines.collect::<String>()).unwrap();
 
     let (_daemon, mut client) = Daemon::synced(home, "", session).await;
-    client.indexed(5).await;
+    client.indexed(5..).await;
     let mut found = texts(&mut client, of("turbine")).await;
     found.sort_unstable();
     assert_eq!(found, ["Clean the turbine.", "Repair the turbine.", "The turbine turns."]);
@@ -135,7 +135,7 @@ async fn filters_narrow_a_search() {
     beta.message("user", "Another deadlock, in beta.");
     beta.write(home.path());
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.indexed(5).await;
+    client.indexed(5..).await;
     let day = 24 * 3_600 * 1_000_i64;
     let written = 1_772_442_900_000_i64;
     for (params, found) in [
@@ -179,7 +179,7 @@ async fn copies_are_found_once_and_secrets_not_at_all() {
     let path = rollout.write(home.path());
     fs::copy(&path, archived.join(path.file_name().unwrap())).unwrap();
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.indexed(7).await;
+    client.indexed(7..).await;
 
     let result = search(&mut client, of("\"fix the deadlock\"")).await;
     assert_eq!(result.hits.len(), 1, "{result:?}");
@@ -199,7 +199,7 @@ async fn a_question_finds_items_with_some_of_its_words_after_those_with_all() {
     fork.message("assistant", "The lock table is fixed; the benchmark of deadlocks comes next.");
     fork.write(home.path());
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.indexed(7).await;
+    client.indexed(7..).await;
 
     let asked = "please fix deadlock lock_table";
     let found = texts(&mut client, of(asked)).await;
@@ -217,20 +217,20 @@ async fn rewritten_items_are_no_longer_found_and_added_ones_are() {
     let mut rollout = alpha();
     let path = rollout.write(home.path());
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.indexed(4).await;
+    client.indexed(4..).await;
 
     rollout.message("user", "and now the giraffe");
     let root = path.ancestors().nth(6).unwrap().to_owned();
     rollout.write(&root);
     client.sync(&id(1)).await;
-    client.indexed(5).await;
+    client.indexed(5..).await;
     assert_eq!(texts(&mut client, of("giraffe")).await.len(), 1);
 
     let mut other = Rollout::new(&id(1), Path::new("/home/dev/alpha"));
     other.message("user", "A different beginning with an okapi.");
     other.write(&root);
     client.sync(&id(1)).await;
-    client.indexed(1).await;
+    client.indexed(1..).await;
     assert_eq!(texts(&mut client, of("okapi")).await.len(), 1);
     assert!(texts(&mut client, of("giraffe OR deadlock")).await.is_empty());
 }
@@ -240,14 +240,14 @@ async fn a_compressed_session_takes_the_place_of_the_plain_one() {
     let home = tempfile::tempdir().unwrap();
     let path = alpha().write(home.path());
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
-    client.indexed(4).await;
+    client.indexed(4..).await;
 
     let packed = zstd::encode_all(fs::read(&path).unwrap().as_slice(), 1).unwrap();
     fs::remove_file(&path).unwrap();
     fs::write(path.with_extension("jsonl.zst"), packed).unwrap();
     let packed = path.with_extension("jsonl.zst");
     client.sync_file(&packed).await;
-    client.indexed(4).await;
+    client.indexed(4..).await;
     let result = search(&mut client, of("deadlock please")).await;
     let [hit] = &result.hits[..] else { panic!("one hit: {result:?}") };
     assert_eq!((hit.path.as_str(), hit.copies), (packed.to_str().unwrap(), 0));
@@ -263,7 +263,7 @@ async fn words_of_a_deleted_session_leave_the_index_unless_the_archive_has_it() 
     other.write(home.path());
     let config = "[archive]\nenabled = false\n";
     let (_daemon, mut client) = Daemon::with_client(home, config).await;
-    client.indexed(5).await;
+    client.indexed(5..).await;
     fs::remove_file(path).unwrap();
     until("the other session alone", async || client.status().await.search.items == 1).await;
 }

@@ -1,5 +1,7 @@
 //! Frequent calls of the tests, which must succeed.
 
+use std::ops::RangeBounds;
+
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::{ErrorKind, Method};
 use longhaul_protocol::{compaction, context, daemon, event, history, job, thread};
@@ -131,12 +133,12 @@ impl Client {
         self.once_open::<thread::Search>(params).await.hits
     }
 
-    /// Waits until the search index has exactly these items and nothing to do.
-    pub async fn indexed(&mut self, items: u64) {
+    /// Waits until the search index has so many items and nothing to do.
+    pub async fn indexed(&mut self, items: impl RangeBounds<u64>) {
         until("the index has everything", async || {
             let search = self.status().await.search;
-            let found = (search.state, search.items, search.files_behind);
-            found == (thread::IndexState::Idle, items, 0)
+            let is_idle = (search.state, search.files_behind) == (thread::IndexState::Idle, 0);
+            is_idle && items.contains(&search.items)
         })
         .await;
     }

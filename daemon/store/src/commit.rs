@@ -49,6 +49,26 @@ impl FileCommit {
     pub fn saved_bytes(&self) -> usize {
         self.fold.len() + self.pages.iter().map(|page| page.rows.len()).sum::<usize>()
     }
+
+    /// A new file of a thread, with a fold of so many bytes.
+    #[cfg(test)]
+    pub(crate) fn example(path: &str, thread_id: &str, fold_bytes: usize) -> Self {
+        Self {
+            source: Source::Codex,
+            path: path.to_owned(),
+            moved_from: None,
+            archived: false,
+            gone_at_ms: None,
+            stat: FileStat::default(),
+            cursor: Cursor::default(),
+            base: BaseState::None,
+            thread_id: Some(thread_id.to_owned()),
+            head: Fold::new(Source::Codex).head().clone(),
+            fold: vec![7; fold_bytes],
+            pages: Vec::new(),
+            observations: Vec::new(),
+        }
+    }
 }
 
 /// Result for one file of a batch, in the batch's order.

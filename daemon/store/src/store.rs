@@ -264,29 +264,12 @@ fn rebuild_report(moved: Option<&PathBuf>, opened: &OpenReport) -> Option<Rebuil
 mod tests {
     use std::fs;
 
-    use longhaul_core::fold::{Fold, Source};
-
     use super::*;
     use crate::path::with_suffix;
-    use crate::{BaseState, Cursor, FileCommit, FileStat, RetryClass};
+    use crate::{FileCommit, RetryClass};
 
     fn big_batch(path: &str) -> [FileCommit; 1] {
-        let fold = Fold::new(Source::Codex);
-        [FileCommit {
-            source: Source::Codex,
-            path: path.into(),
-            moved_from: None,
-            archived: false,
-            gone_at_ms: None,
-            stat: FileStat::default(),
-            cursor: Cursor::default(),
-            base: BaseState::None,
-            thread_id: Some("t".into()),
-            head: fold.head().clone(),
-            fold: vec![7; 1 << 20],
-            pages: Vec::new(),
-            observations: Vec::new(),
-        }]
+        [FileCommit::example(path, "t", 1 << 20)]
     }
 
     async fn limit_pages(store: &Store, pages: u32) {

@@ -165,28 +165,13 @@ async fn checkpoint(connection: &mut SqliteConnection) -> Result<(i64, i64), sql
 mod tests {
     use std::time::Duration;
 
-    use longhaul_core::fold::{Fold, Source};
     use longhaul_core::job::{Job, Kind};
 
-    use crate::{BaseState, Cursor, FileCommit, FileStat, Store};
+    use crate::{FileCommit, Store};
 
     fn batch(files: usize) -> Vec<FileCommit> {
-        let fold = Fold::new(Source::Codex);
-        let file = |number: usize| FileCommit {
-            source: Source::Codex,
-            path: format!("/{number}"),
-            moved_from: None,
-            archived: false,
-            gone_at_ms: None,
-            stat: FileStat::default(),
-            cursor: Cursor::default(),
-            base: BaseState::None,
-            thread_id: Some(format!("t{number}")),
-            head: fold.head().clone(),
-            fold: vec![7; 64 << 10],
-            pages: Vec::new(),
-            observations: Vec::new(),
-        };
+        let file =
+            |number| FileCommit::example(&format!("/{number}"), &format!("t{number}"), 64 << 10);
         (0..files).map(file).collect()
     }
 

@@ -6,7 +6,6 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
-use std::thread;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -16,8 +15,8 @@ use super::compare::Row;
 use super::mock::is_compaction;
 use super::scenario::{COMPACT_AT_ONCE, thread_id};
 use super::stage::Stage;
-use crate::daemon::{self, Daemon};
-use crate::process::{self, POLL};
+use crate::daemon::Daemon;
+use crate::process;
 
 /// The beginnings of every briefing, of its view, and of the marker that replaces it in Codex's history.
 pub(super) const BRIEFING: &str = "The conversation so far was compacted.";
@@ -205,19 +204,8 @@ impl Stage<Codex> {
 
     /// Kills the daemon during a turn that fills the window.
     fn kill_daemon(&mut self) -> anyhow::Result<Row> {
-        let Self { agent, mock, daemon, .. } = self;
-        mock.take();
-        let done = thread::scope(|scope| {
-            let arguments = [TRUSTED, "-c", COMPACT_AT_ONCE, "and the lexer"];
-            let turn = scope.spawn(move || agent.run_without_autostart(&arguments));
-            while mock.count() == 0 && !turn.is_finished() {
-                daemon::pause(POLL);
-            }
-            daemon.kill()?;
-            turn.join().map_err(|_| anyhow::anyhow!("the turn panicked"))?
-        });
-        done?;
-        let requests = mock.take();
+        let arguments = [TRUSTED, "-c", COMPACT_AT_ONCE, "and the lexer"];
+        let requests = self.killed_during(|codex| codex.run_without_autostart(&arguments))?;
         let summary = requests.iter().position(is_compaction);
         let continues = summary.is_some_and(|at| at + 1 < requests.len());
         let detail = format!("{} requests, including the compaction", requests.len());

@@ -2,7 +2,6 @@
 //! agent compacts by itself.
 
 use std::fs;
-use std::thread;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -11,9 +10,7 @@ use super::claude::Claude;
 use super::compare::Row;
 use super::mock::{FILL, MOST, ask, is_summary_request, unpaired};
 use super::stage::{Stage, TestedAgent as _};
-use crate::daemon;
 use crate::place;
-use crate::process::POLL;
 use crate::wire::Wire;
 
 /// The beginnings of every briefing, and of the hook's text, which would repeat it.
@@ -262,18 +259,8 @@ impl Stage<Claude> {
 
     /// Kills the daemon during a turn that fills the window.
     fn kill_daemon(&mut self) -> anyhow::Result<Vec<Row>> {
-        let Self { agent: claude, mock, daemon, .. } = self;
-        mock.take();
-        let turn = thread::scope(|scope| {
-            let turn = scope.spawn(|| claude.run(&["--continue", &format!("once more: {FILL}")]));
-            while mock.count() == 0 && !turn.is_finished() {
-                daemon::pause(POLL);
-            }
-            daemon.kill()?;
-            turn.join().map_err(|_| anyhow::anyhow!("the turn panicked"))?
-        });
-        turn?;
-        let requests = mock.take();
+        let words = format!("once more: {FILL}");
+        let requests = self.killed_during(|claude| claude.run(&["--continue", &words]))?;
         let last = last_messages(&requests)?;
         let continues = requests.iter().any(is_summary_request) && last.contains(OWN_SUMMARY);
         Ok(vec![

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
 use super::compare::Row;
 use super::mock::Mock;
-use crate::daemon::Daemon;
-use crate::process::Deadline;
+use crate::daemon::{self, Daemon};
+use crate::process::{Deadline, POLL};
 
 /// An installed version of an agent with its own home and project.
 pub(super) trait TestedAgent: Sized {
@@ -79,6 +80,27 @@ impl<A: TestedAgent> Stage<A> {
     /// The requests of a run with our hooks.
     pub(super) fn requests_with_hooks(&self, arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
         self.requests(&[A::WITH_HOOKS, arguments].concat())
+    }
+
+    /// The requests of a turn during which the daemon is killed.
+    pub(super) fn killed_during(
+        &mut self,
+        turn: impl FnOnce(&A) -> anyhow::Result<()> + Send,
+    ) -> anyhow::Result<Vec<Value>>
+    where
+        A: Sync,
+    {
+        let Self { agent, mock, daemon, .. } = self;
+        mock.take();
+        thread::scope(|scope| {
+            let turn = scope.spawn(|| turn(agent));
+            while mock.count() == 0 && !turn.is_finished() {
+                daemon::pause(POLL);
+            }
+            daemon.kill()?;
+            turn.join().map_err(|_| anyhow::anyhow!("the turn panicked"))?
+        })?;
+        Ok(mock.take())
     }
 
     /// Our command line with the agent's folders.

@@ -20,7 +20,7 @@ mod progress;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, LeaseLost};
+use longhaul_core::job::{Failure, FailureKind, Fence, Job, JobKey, JobRequest, Kind, LeaseLost};
 use longhaul_core::memory::agent::{
     AgentAnswer, AgentTask, Baseline, CheckInputs, carry_over, check, input_of, task,
     without_dropped,
@@ -264,10 +264,9 @@ impl Curation {
         let row = AgentRow {
             baseline: serde_json::to_string(&baseline).ok(),
             outcome: if is_new { "published" } else { "unchanged" }.to_owned(),
-            at_ms: self.clock.now_ms(),
             ..row
         };
-        self.publisher.sources.curation.put(&row, &self.jobs.finishing_fence(&run.owner)).await?;
+        self.record(row, &self.jobs.finishing_fence(&run.owner)).await?;
         self.release(&run.owner);
         Ok(())
     }
@@ -317,11 +316,16 @@ impl Curation {
         row: AgentRow,
         failure: Failure,
     ) -> Result<Job, ServiceError> {
-        let row = AgentRow { at_ms: self.clock.now_ms(), ..row };
-        self.publisher.sources.curation.put(&row, &self.jobs.fence(owner)).await?;
+        self.record(row, &self.jobs.fence(owner)).await?;
         let job = self.jobs.fail(&owner.key, &owner.token, failure).await?;
         self.release(owner);
         Ok(job)
+    }
+
+    /// Records the end of a run, while the fence holds.
+    async fn record(&self, row: AgentRow, fence: &Fence) -> Result<(), StoreError> {
+        let row = AgentRow { at_ms: self.clock.now_ms(), ..row };
+        self.publisher.sources.curation.put(&row, fence).await
     }
 
     /// Settles the job of `worker`, which exited or never claimed it, with the failure `why` and its stable name. A job
@@ -347,9 +351,8 @@ impl Curation {
         if let Some(claimed) = self.jobs.claim(Kind::Curate, &self.jobs.holder()).await? {
             let owner = Owner { key: claimed.job.key, token: claimed.claim.token };
             let (outcome, Failure { detail, .. }) = (why.0.to_owned(), why.1.clone());
-            let at_ms = self.clock.now_ms();
-            let row = AgentRow { outcome, detail, at_ms, ..AgentRow::default() };
-            self.publisher.sources.curation.put(&row, &self.jobs.fence(&owner)).await?;
+            let row = AgentRow { outcome, detail, ..AgentRow::default() };
+            self.record(row, &self.jobs.fence(&owner)).await?;
             self.jobs.fail(&owner.key, &owner.token, why.1).await?;
         }
         Ok(())

@@ -47,3 +47,29 @@ impl Journal {
         (version == VERSION).then(|| Self { generation, notes, exclusions: exclusions.collect() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Journals of earlier versions must stay readable, so this text may only change with the version.
+    #[test]
+    fn the_form_of_a_journal_is_stable() {
+        let text = concat!(
+            r##"{"version":1,"generation":3,"at_ms":4,"threads":5,"handbook":"{}","edits":{"added":[{"path":"MEMORY.md","##,
+            r##""section":["Rules"],"text":"Use tabs.","at_ms":6}],"removed":[],"files":{"skills/a.md":null}},"##,
+            r##""files":{"MEMORY.md":"# Memory\n"},"notes":[{"note_id":"n1","project":null,"at_ms":7,"text":"Ask first.","##,
+            r##""origin":"person"}],"exclusions":[["thread","t1"],["project","p"],["entry","e1"]]}"##
+        );
+        let journal = Journal::read(text).unwrap();
+        assert_eq!((journal.generation.generation, journal.notes.len()), (3, 1));
+        assert!(journal.notes[0].origin.is_person());
+        assert_eq!(journal.exclusions.len(), 3);
+        assert_eq!(journal.text().unwrap(), text);
+        let unknown = text.replace("\"person\"", "\"oracle\"").replace("\"entry\"", "\"planet\"");
+        let journal = Journal::read(&unknown).unwrap();
+        assert!(!journal.notes[0].origin.is_person());
+        assert_eq!(journal.exclusions.len(), 2);
+        assert_eq!(Journal::read(&text.replace("\"version\":1", "\"version\":2")), None);
+    }
+}

@@ -92,7 +92,7 @@ const SAVED_BYTES: usize = 64 * 1_024;
 impl Fold {
     /// Version of the saved form. Raise it with every change of what is folded or how: folds of other
     /// versions are folded again from the start.
-    pub const VERSION: u32 = 61;
+    pub const VERSION: u32 = 62;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {

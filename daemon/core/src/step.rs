@@ -216,7 +216,10 @@ impl Stepper {
                 (!text.trim().is_empty()).then(|| Step::Said(Words::of(&**text)))
             }
             Item::Message { role: Role::Developer, text, .. } => {
-                contextual::is_report(text).then(|| Step::Reported(Words::of(&**text)))
+                match between_agents::team_order(text) {
+                    Some(order) => Some(self.begin_request(Words::of(order), Origin::AGENT)),
+                    None => contextual::is_report(text).then(|| Step::Reported(Words::of(&**text))),
+                }
             }
             Item::Call(call) => Some(Step::Called(self.call(at, call, is_aside))),
             Item::Output { call_id, text, .. } => {

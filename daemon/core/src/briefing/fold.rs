@@ -4,10 +4,11 @@ mod script;
 
 use self::script::{Changes, handed_over, program_of, rewrites, summary};
 use super::agents::{LAUNCHED, is_for_agent, starts_agent};
+use super::chain::Chain;
 use super::collect::{Briefing, CommandRun, IN, RunningCall};
 use super::documents::{self, FRONT_MATTER};
 use super::file_edit::FileEdit;
-use crate::rollout::shell::{self, Class};
+use crate::rollout::shell;
 use crate::rollout::{dialog, output};
 use crate::step::{Action, At, CallResult, Change, CommandOutcome, NewCall, Step, Work};
 use crate::{paths, text};
@@ -234,12 +235,15 @@ impl Briefing {
                 printed => format!("{}: {printed}", outcome.words()),
             };
             self.record_output(seq, script, &result, folder);
-        } else if outcome.is_failure() || Class::of(script).is_check() {
+            return;
+        }
+        let chain = Chain::of(script);
+        if outcome.is_failure() || chain.class().is_check() {
             self.record_outcome_output(seq, script, printed, folder);
         } else {
             self.record_diff(seq, printed);
             self.record_output(seq, script, printed, folder);
-            if outcome == CommandOutcome::Exit(0) {
+            if outcome == CommandOutcome::Exit(0) && chain.checking_part().owns_exit_code {
                 self.note_success(seq);
             }
         }

@@ -96,9 +96,29 @@ fn last_line(printed: &str) -> &str {
 /// The last line in which a program of that class reports success itself.
 fn success_line(class: Class, printed: &str) -> Option<&str> {
     let (openings, marks): (&[&str], &[&str]) = match class {
-        Class::Test => (&["ok ", "ok\t", "pass"], &[" passed", "test result: ok"]),
-        Class::Lint => (&["0 issues", "0 errors"], &[" 0 errors", "no issues", "checks passed"]),
-        Class::Build => (&["finished "], &["build succeeded", "built in", "compiled successfully"]),
+        Class::Test => (
+            &["ok ", "ok\t", "pass"],
+            &[" passed", "test result: ok", "build success", "** test succeeded **"],
+        ),
+        Class::Lint => (
+            &["0 issues", "0 errors", "0 violations"],
+            &[
+                " 0 errors",
+                " 0 violations",
+                "no errors",
+                "no issues",
+                "no offenses",
+                "checks passed",
+                "build success",
+                "configuration is valid",
+                "use prettier code style",
+                "would be left unchanged",
+            ],
+        ),
+        Class::Build => (
+            &["finished "],
+            &["build succe", "build complete", "built in", "compiled successfully"],
+        ),
         _ => return None,
     };
     printed.lines().map(str::trim).rfind(|line| {
@@ -121,6 +141,7 @@ mod tests {
                 Some("ok  \tx/prompt\t0.2s"),
             ),
             (Class::Lint, "0 issues.\ndone\n", Some("0 issues.")),
+            (Class::Test, "BUILD SUCCESSFUL in 5s\n3 tasks\n", Some("BUILD SUCCESSFUL in 5s")),
             (
                 Class::Build,
                 "    Finished `dev` profile in 2s\n",

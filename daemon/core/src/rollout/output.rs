@@ -1,15 +1,15 @@
 //! Parses the answer of a tool: text, exit status, test counts.
 
+mod counts;
 mod failure;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
-use regex::bytes::Regex;
 use serde::Deserialize;
 
 use crate::text;
 
+pub use counts::{TestCounts, test_counts};
 pub use failure::{failure_lines, says_failure};
 
 /// A tool's answer without its envelope: JSON with metadata, lines of status, or none.
@@ -26,12 +26,6 @@ pub struct ToolOutput<'a> {
     /// Id of the session to poll while it runs.
     pub session: Option<&'a str>,
     pub text: Cow<'a, str>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, Deserialize)]
-pub struct TestCounts {
-    pub passed: u64,
-    pub failed: u64,
 }
 
 #[derive(Deserialize)]
@@ -191,77 +185,6 @@ fn number(text: &str) -> Option<i64> {
     text[..end].parse().ok()
 }
 
-/// Every line of a test summary matches this; skip other lines at the speed of a substring search.
-static RESULT: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new("(?-u)pass|fail|Pass|Fail|PASS|FAIL").ok());
-
-/// A longer line is no summary.
-const SUMMARY_BYTES: usize = 300;
-
-/// Counts of the summaries of a test runner: cargo and libtest, nextest, pytest, jest and vitest, dotnet, bun, node,
-/// mocha, playwright. `None` if there is no known summary.
-pub fn test_counts(text: &str) -> Option<TestCounts> {
-    let tail = text::suffix(text, 16 * 1_024);
-    let mut total: Option<TestCounts> = None;
-    let mut seen_to = 0;
-    while let Some(result) = RESULT.as_ref()?.find_at(tail.as_bytes(), seen_to) {
-        let start = tail[..result.start()].rfind('\n').map_or(0, |end| end + 1);
-        let end = tail[result.end()..].find('\n').map_or(tail.len(), |at| result.end() + at);
-        seen_to = end;
-        if end - start > SUMMARY_BYTES {
-            continue;
-        }
-        let lower = tail[start..end].trim().to_ascii_lowercase();
-        let is_summary = ["test result:", "tests:", "summary", "passed!", "failed!", "tests  "]
-            .iter()
-            .any(|mark| lower.starts_with(mark))
-            || (lower.contains(" passed") || lower.contains(" failed")) && lower.contains(" in ");
-        let alone = count_alone(&lower);
-        if !is_summary && alone.is_none() {
-            continue;
-        }
-        let count = |word: &str| number_before(&lower, word);
-        let (passed, failed) = match alone {
-            Some((number, true)) => (Some(number), None),
-            Some((number, false)) => (None, Some(number)),
-            None => (count("passed"), count("failed")),
-        };
-        if passed.is_none() && failed.is_none() {
-            continue;
-        }
-        let counts = total.get_or_insert_default();
-        counts.passed += passed.unwrap_or(0);
-        counts.failed += failed.unwrap_or(0);
-    }
-    total
-}
-
-/// The count of a line that has no other words, and whether it is of tests that passed: ` 3 pass`, `# fail 1`,
-/// `2 passing (4s)`. `line` is in lower case.
-fn count_alone(line: &str) -> Option<(u64, bool)> {
-    const PASSED: [&str; 3] = ["pass", "passing", "passed"];
-    const FAILED: [&str; 3] = ["fail", "failing", "failed"];
-    let bare = line.trim_start_matches(['#', 'ℹ', ' ']);
-    let bare = bare.split_once(" (").map_or(bare, |(count, _)| count);
-    let (one, other) = bare.split_once(' ')?;
-    let (number, word) = match one.parse() {
-        Ok(number) => (number, other),
-        Err(_) => (other.parse().ok()?, one),
-    };
-    (PASSED.contains(&word) || FAILED.contains(&word)).then(|| (number, PASSED.contains(&word)))
-}
-
-/// The number just before `word` or, as in "failed: 2", just after it.
-fn number_before(line: &str, word: &str) -> Option<u64> {
-    line.match_indices(word).find_map(|(at, _)| {
-        let before = line[..at].trim_end();
-        let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-        let after = line[at + word.len()..].strip_prefix(':').unwrap_or_default().trim_start();
-        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
-        before[before.len() - digits..].parse().or_else(|_| after[..end].parse()).ok()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,43 +277,6 @@ mod tests {
         ] {
             let answer = read_poll(output);
             assert_eq!((answer.refused, answer.text.as_ref()), (refused, ""), "{output}");
-        }
-    }
-
-    #[test]
-    fn test_summaries_are_counted() {
-        for (text, passed, failed) in [
-            ("test result: ok. 12 passed; 0 failed; 1 ignored", 12, 0),
-            (
-                "test result: ok. 2 passed; 0 failed\nx\ntest result: FAILED. 1 passed; 3 failed",
-                3,
-                3,
-            ),
-            ("===== 2 failed, 7 passed in 0.12s =====", 7, 2),
-            ("Tests:       1 failed, 4 passed, 5 total", 4, 1),
-            ("      Tests  3 passed (3)", 3, 0),
-            ("Passed!  - Failed:     0, Passed:    14, Skipped: 0", 14, 0),
-            ("===== 7 passed in 0.12s =====", 7, 0),
-            ("===== 1 failed in 0.12s =====", 0, 1),
-            ("Test Suites: 1 failed, 1 total\nTests:       2 failed, 4 passed, 6 total", 4, 2),
-            (" Test Files  1 failed | 1 passed (2)\n      Tests  2 failed | 3 passed (5)", 3, 2),
-            (" 1218 pass\n 1 fail\n 2614 expect() calls\nRan 1219 tests across 56 files.", 1218, 1),
-            ("# tests 4\n# pass 3\n# fail 1\n# cancelled 0", 3, 1),
-            ("ℹ tests 3\nℹ pass 3\nℹ fail 0\nℹ duration_ms 5", 3, 0),
-            ("  12 passing (40ms)\n  2 failing\n\n  1) parser", 12, 2),
-            ("  1 failed\n    a.spec.ts:3:5 › a\n  3 passed (5.1s)", 3, 1),
-            (&format!("test result: ok. 2 passed; 0 failed\n{}", "note\n".repeat(2_000)), 2, 0),
-        ] {
-            assert_eq!(test_counts(text), Some(TestCounts { passed, failed }), "{text}");
-        }
-        for text in [
-            "nothing was tested",
-            "retrying after 2 failed attempts",
-            "3 passed along",
-            "2 fail-safes",
-            "fail 3 times",
-        ] {
-            assert_eq!(test_counts(text), None, "{text}");
         }
     }
 }

@@ -316,6 +316,21 @@ fn result(number: u32, id: &str, text: &str, more: Value) -> Value {
 }
 
 #[test]
+fn a_team_leaders_message_is_a_request_and_a_members_is_none() {
+    let sent = |number: u32, from: &str, words: &str| {
+        let text =
+            format!("<teammate-message teammate_id=\"{from}\">\n{words}\n</teammate-message>");
+        claude("user", number, &json!({ "role": "user", "content": text }), None)
+    };
+    let order = "Fix the parser: always use \"tabs\" in this repository";
+    let lines = [sent(0, "team-lead", order), sent(1, "bob", "The lexer is done.")];
+    let folded = Folded::of(Source::Claude, &lines);
+    let requests = folded.fold.checkpoint().requests.all();
+    assert_eq!(requests.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), [order]);
+    assert!(!folded.learned().contains("tabs"), "no person said it: {}", folded.learned());
+}
+
+#[test]
 fn a_background_shell_of_claude_code_ends_when_polled() {
     let shell = json!({ "stdout": "", "stderr": "", "interrupted": false,
         "backgroundTaskId": "b1" });
@@ -460,19 +475,5 @@ fn a_briefing_of_ours_is_not_recorded_again() {
         let folded = Folded::of(Source::Claude, &[written(1, "user", &json!("fix it")), line]);
         let briefing = serde_json::to_string(&folded.fold.checkpoint().briefing).unwrap();
         assert_eq!(briefing.contains("drops the last line"), is_recorded, "{what}: {briefing}");
-    }
-}
-
-#[test]
-fn git_that_failed_before_a_filter_has_failed() {
-    for (command, printed, failed) in [
-        ("git ls-remote origin | sed -n 1,9p", "fatal: Could not resolve host", true),
-        ("git fetch || git init", "fatal: not a git repository\nInitialized", false),
-        ("grep -h fatal log.txt | head", "a fatal: error", false),
-    ] {
-        let mut lines = vec![asked("check it")];
-        lines.extend(ran("z", command, &format!("Exit code: 0\nOutput:\n{printed}")));
-        let outcome = Folded::of(Source::Codex, &lines).commands()[0].1;
-        assert_eq!(outcome == CommandOutcome::Failed, failed, "{command}: {outcome:?}");
     }
 }

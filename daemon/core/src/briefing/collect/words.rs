@@ -8,6 +8,7 @@ use super::super::lines;
 use super::super::spot::{Shape, Spot};
 use super::super::strength;
 use super::{ANOTHER_AGENT, Briefing};
+use crate::rollout::between_agents::{self, TeamMessage};
 use crate::rollout::contextual;
 use crate::text::{self, between};
 
@@ -22,9 +23,6 @@ const SUMMARY: &str = "summary of an earlier compaction";
 
 /// A line of at most this length may repeat another one by chance.
 const SHORT_BYTES: usize = 40;
-
-/// Opens a message of another agent of a team.
-const TEAMMATE: &str = "<teammate-message";
 
 /// Maximum bytes of the name of an agent that reports.
 const WHO_BYTES: usize = 100;
@@ -108,8 +106,12 @@ impl Briefing {
         let id = message.rsplit_once("\nagentId: ").filter(|(_, id)| id.len() <= WHO_BYTES * 2);
         let message = id.map_or(message, |(message, _)| message);
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
-        if message.trim_start().starts_with(TEAMMATE) {
-            for (who, words) in teammates_words(&message) {
+        let mut team = between_agents::team_messages(&message).peekable();
+        if team.peek().is_some() {
+            for TeamMessage { from, summary, words } in team.filter(|message| !message.is_notice())
+            {
+                let who = format!("teammate {}", text::one_line_cut(from, WHO_BYTES));
+                let words = format!("{summary}\n{words}");
                 self.record_words_of_agent(seq, &who, (&words, false), folder);
             }
             return;
@@ -257,24 +259,6 @@ impl Briefing {
             });
         }
     }
-}
-
-/// Who wrote, and what, in messages of a team of agents. Leaves out notices that programs write to each other in JSON:
-/// that an agent is idle, that it shuts down.
-fn teammates_words(message: &str) -> impl Iterator<Item = (String, String)> {
-    message.split(TEAMMATE).skip(1).filter_map(|message| {
-        // The summary may have an arrow.
-        let end = message.find("\">")? + 1;
-        let (attributes, words) = (&message[..end], &message[end + 1..]);
-        let words = words.split("</teammate-message>").next().unwrap_or(words).trim();
-        if words.is_empty() || words.starts_with('{') {
-            return None;
-        }
-        let name = between(attributes, "teammate_id=\"", "\"").unwrap_or_default();
-        let summary = between(attributes, "summary=\"", "\"").unwrap_or_default();
-        let who = format!("teammate {}", text::one_line_cut(name, WHO_BYTES));
-        Some((who, format!("{summary}\n{words}")))
-    })
 }
 
 /// Items and bold words carry results, the first line states the subject, and code rarely says anything.

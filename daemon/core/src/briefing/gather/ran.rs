@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::agents::is_for_agent;
 use super::super::kinds::EvidenceKind;
 use super::super::result;
 use super::{Builder, checks, outputs};
@@ -70,7 +71,9 @@ impl<'a> Builder<'a> {
         for (newer, (seq, line)) in self.host.ran.iter().enumerate() {
             let head = text::prefix(line.rsplit_once(" (").map_or(line, |(it, _)| it), HEAD_BYTES);
             let is_known = results.iter().any(|it| it.command.starts_with(head));
-            if is_known || self.failed(line) || self.runs(line) {
+            // What another agent was told, and what it reported, stand elsewhere.
+            let is_told = is_for_agent(line) && !line.ends_with("(refused)");
+            if is_known || is_told || self.failed(line) || self.runs(line) {
                 continue;
             }
             let strength = match () {

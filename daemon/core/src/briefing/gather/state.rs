@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::super::agents::is_for_agent;
 use super::super::answer;
 use super::super::checks::Census;
 use super::super::collect::{CHOSE, RunningCall, TurnOutcome};
@@ -35,6 +36,9 @@ const NAMED_BY_SCRIPTS: usize = 4;
 
 /// Lines that may follow the agent's closing question, such as options.
 const LINES_AFTER: usize = 6;
+
+/// Maximum bytes of what another agent was told: its prompt stands elsewhere.
+const TOLD_BYTES: usize = 160;
 
 /// Whether the thread made the commit.
 fn is_made(line: &GitLine) -> bool {
@@ -283,9 +287,13 @@ impl<'a> Builder<'a> {
         self.push(EvidenceKind::Now, (3, 0), (0, 100), text).is_fixed = true;
     }
 
-    /// Shortens the middle of a command in a small view.
+    /// Shortens what another agent was told, and the middle of a command in a small view.
     fn short<'t>(&self, command: &'t str) -> Cow<'t, str> {
-        if self.is_small() { text::cut_middle(command, 560) } else { Cow::Borrowed(command) }
+        match () {
+            () if is_for_agent(command) => text::cut(command, TOLD_BYTES),
+            () if self.is_small() => text::cut_middle(command, 560),
+            () => Cow::Borrowed(command),
+        }
     }
 
     /// Lists which kinds of commands were seen and which were not. Scripts may hide commands, so counts would

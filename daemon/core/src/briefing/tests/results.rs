@@ -63,6 +63,17 @@ fn a_command_with_a_result_is_shown_once_and_one_without_by_its_exit_code() {
 }
 
 #[test]
+fn what_an_agent_was_told_is_not_repeated_unless_it_was_refused() {
+    let briefing = thread();
+    let ran = ["Task Explore: Find the lexer (#21 90)", "SendMessage Read it again (refused)"];
+    let ran = ran.into_iter().rev().zip([22, 21]).map(|(line, seq)| (seq, line.to_owned()));
+    let host = HostFacts { ran: ran.collect(), ..HostFacts::default() };
+    let text = render(&briefing, &host, 4_000);
+    assert!(text.contains("SendMessage Read it again (refused)"), "{text}");
+    assert!(!text.contains("Find the lexer"), "{text}");
+}
+
+#[test]
 fn lines_that_the_shell_prints_at_each_command_are_left_out() {
     let mut briefing = thread();
     for n in 0..4 {

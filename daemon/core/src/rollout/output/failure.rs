@@ -124,7 +124,7 @@ fn marked<'a>(lines: &[&'a str], marks: &Phrases, most: usize) -> Vec<&'a str> {
 }
 
 /// First words, in lower case, of lines in which a program reports its failure.
-const FAILURE_WORDS: [&str; 6] = ["fail", "failed", "failure", "error", "✗", "✖"];
+const FAILURE_WORDS: [&str; 7] = ["fail", "failed", "failure", "error", "[error]", "✗", "✖"];
 
 /// What each of [`FAILURE_WORDS`] begins with.
 static FAILURE_ROOTS: Phrases = Phrases::new(&["fail", "error", "✗", "✖"]);
@@ -134,6 +134,9 @@ static FAILURE_ROOTS: Phrases = Phrases::new(&["fail", "error", "✗", "✖"]);
 static FAILURE_MARKS: Phrases = Phrases::new(&[
     ": error",
     "... failed",
+    "build fail",
+    "some tests failed",
+    "** test failed **",
     "--- fail",
     "err!",
     ": *** [",
@@ -181,6 +184,9 @@ mod tests {
             "src/a.ts(3,1): error TS2304: Cannot find name 'x'.",
             "--- FAIL: TestX (0.00s)",
             "make: *** [Makefile:3: all] Error 2",
+            "[INFO] BUILD FAILURE",
+            "[ERROR] /w/A.java:[3,5] cannot find symbol",
+            "** TEST FAILED **",
             "npm ERR! code ELIFECYCLE",
             "bash: just: command not found",
             "✖ 3 problems (3 errors, 0 warnings)",

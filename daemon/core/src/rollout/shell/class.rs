@@ -34,6 +34,14 @@ const WORDS: &[(Class, &[&str])] = &[
             "ctest",
             "tox",
             "playwright",
+            "unittest",
+            "nox",
+            "mocha",
+            "ava",
+            "cypress",
+            "pest",
+            "bats",
+            "e2e",
             "t",
         ],
     ),
@@ -64,16 +72,84 @@ const WORDS: &[(Class, &[&str])] = &[
             "vale",
             "hadolint",
             "actionlint",
+            "basedpyright",
+            "phpstan",
+            "psalm",
+            "phpcs",
+            "credo",
+            "dialyzer",
+            "ktlint",
+            "detekt",
+            "swiftlint",
+            "tflint",
+            "yamllint",
+            "ansible-lint",
+            "vue-tsc",
+            "svelte-check",
         ],
     ),
-    (Class::Build, &["build", "compile", "make", "package", "assemble", "bundle"]),
+    (
+        Class::Build,
+        &[
+            "build",
+            "--build",
+            "compile",
+            "make",
+            "package",
+            "assemble",
+            "bundle",
+            "ninja",
+            "webpack",
+            "rollup",
+            "esbuild",
+            "xcodebuild",
+            "javac",
+            "gcc",
+            "g++",
+            "clang",
+            "rustc",
+        ],
+    ),
     (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
     (Class::Start, &["run", "start", "serve", "dev", "up"]),
 ];
 
+/// Words that only say of these programs that they check.
+const CHECKS_OF: &[(&[&str], &str)] = &[
+    (&["dart", "flutter"], "analyze"),
+    (&["terraform", "tofu"], "validate"),
+    (&["mvn", "mvnw", "npm", "pnpm", "yarn", "bun", "make", "just"], "verify"),
+];
+
+/// First words after a package manager that change what is installed: a package may have the name of a test runner.
+const CHANGES_OF_PACKAGES: &[&str] = &["add", "i", "remove", "uninstall"];
+
 /// Words of a command that formats, and options with which it only says what it would do.
-const FORMATTERS: &[&str] = &["fmt", "format", "prettier"];
-const REHEARSALS: &[&str] = &["--check", "--list-different", "--diff", "-l", "-c"];
+const FORMATTERS: &[&str] = &[
+    "fmt",
+    "format",
+    "prettier",
+    "black",
+    "isort",
+    "rustfmt",
+    "shfmt",
+    "swiftformat",
+    "php-cs-fixer",
+    "pint",
+];
+const REHEARSALS: &[&str] = &[
+    "--check",
+    "--check-only",
+    "--list-different",
+    "--diff",
+    "--dry-run",
+    "--lint",
+    "--test",
+    "--set-exit-if-changed",
+    "-l",
+    "-c",
+    "-d",
+];
 
 /// Programs whose arguments may be named like a tool and are not run.
 const OTHERS: &[&str] = &[
@@ -129,10 +205,20 @@ impl Class {
         if given.any(|word| matches!(word, "--version" | "--help" | "-V")) {
             return Self::Other;
         }
-        let words: Vec<&str> = std::iter::once(first).chain(words).collect();
-        // The installed package may have the name of a test runner.
-        if words.contains(&"install") {
+        let is_gradle = matches!(first, "gradle" | "gradlew");
+        // `testDebugUnitTest` of Gradle tests, `assembleRelease` builds.
+        let mut words: Vec<&str> = std::iter::once(first).chain(words).collect();
+        for word in words.iter_mut().filter(|_| is_gradle) {
+            *word = word.split(|c: char| c.is_ascii_uppercase()).next().unwrap_or(word);
+        }
+        let changes_packages = words.get(1).is_some_and(|word| CHANGES_OF_PACKAGES.contains(word));
+        if changes_packages || words.contains(&"install") {
             return Self::Install;
+        }
+        let is_check_of =
+            |(programs, word): &(&[&str], &str)| programs.contains(&first) && words.contains(word);
+        if CHECKS_OF.iter().any(is_check_of) {
+            return Self::Lint;
         }
         let named = |names: &[&str]| words.iter().any(|word| names.contains(word));
         let class = WORDS.iter().find(|(_, names)| named(names)).map(|(class, _)| *class);
@@ -183,8 +269,18 @@ mod tests {
             ("npx prettier --write src", Class::Other),
             ("npx prettier -c src", Class::Lint),
             ("npm run format:check", Class::Lint),
+            ("dart format --set-exit-if-changed lib", Class::Lint),
+            ("flutter analyze", Class::Lint),
+            ("python -m unittest discover", Class::Test),
+            ("./gradlew :app:testDebugUnitTest", Class::Test),
+            ("./gradlew assembleRelease", Class::Build),
+            ("cmake --build out", Class::Build),
+            ("mvn -q verify", Class::Lint),
             ("make -j4", Class::Build),
             ("uv sync", Class::Install),
+            ("uv add --dev pytest", Class::Install),
+            ("npm uninstall mocha", Class::Install),
+            ("./app analyze report.csv", Class::Other),
             ("python3 -m pip install --user pytest httpx", Class::Install),
             ("python3 -m pytest --version", Class::Other),
             ("make install", Class::Install),

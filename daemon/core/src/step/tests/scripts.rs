@@ -1,4 +1,5 @@
 use super::*;
+use crate::briefing::{self, HostFacts};
 
 #[test]
 fn a_script_that_fails_has_changed_what_comes_before_the_failure() {
@@ -30,4 +31,33 @@ fn a_script_that_fails_has_changed_what_comes_before_the_failure() {
     assert_eq!(Folded::of(Source::Codex, &lines).changes("src/a.rs"), 1);
     lines.extend([poll, answered("b", worked)]);
     assert_eq!(Folded::of(Source::Codex, &lines).changes("src/a.rs"), 1);
+}
+
+#[test]
+fn the_exit_code_of_a_filter_says_nothing_of_what_is_before_it() {
+    for (command, says) in
+        [("./sync parts", "exit 0; 41 parts"), ("./sync parts | tail -1", "41 parts")]
+    {
+        let mut lines = vec![asked("count them")];
+        lines.extend(ran("z", command, "Exit code: 0\nOutput:\n41 parts"));
+        lines.push(asked("now the parser"));
+        let folded = Folded::of(Source::Codex, &lines);
+        let view =
+            briefing::render(&folded.fold.checkpoint().briefing, &HostFacts::default(), 2_000).text;
+        assert!(view.contains(&format!("{command} → {says}\n")), "{view}");
+    }
+}
+
+#[test]
+fn git_that_failed_before_a_filter_has_failed() {
+    for (command, printed, failed) in [
+        ("git ls-remote origin | sed -n 1,9p", "fatal: Could not resolve host", true),
+        ("git fetch || git init", "fatal: not a git repository\nInitialized", false),
+        ("grep -h fatal log.txt | head", "a fatal: error", false),
+    ] {
+        let mut lines = vec![asked("check it")];
+        lines.extend(ran("z", command, &format!("Exit code: 0\nOutput:\n{printed}")));
+        let outcome = Folded::of(Source::Codex, &lines).commands()[0].1;
+        assert_eq!(outcome == CommandOutcome::Failed, failed, "{command}: {outcome:?}");
+    }
 }

@@ -21,6 +21,9 @@ const POLLS: usize = 48;
 /// Maximum waits of a call for a timer.
 const WAITS_MAX: usize = 200;
 
+/// Waits after which a call is stuck, not slow: longer than any time limit of the daemon.
+const WAITS_STUCK: usize = 30_000;
+
 /// The length of such a wait.
 const WAIT: Duration = Duration::from_millis(10);
 
@@ -48,7 +51,8 @@ impl Actor {
     /// Runs this to its end, with everything that follows from it on this runtime.
     pub(super) fn run<T>(&self, work: impl Future<Output = T>) -> T {
         let (mut work, mut done) = (pin!(work), None);
-        for _ in 0..WAITS_MAX {
+        let mut threads = String::new();
+        for waits in 0..WAITS_STUCK {
             self.turn(|context| {
                 if done.is_none()
                     && let Poll::Ready(result) = work.as_mut().poll(context)
@@ -57,11 +61,16 @@ impl Actor {
                 }
             });
             if let Some(result) = done {
+                let took = WAIT * u32::try_from(waits).unwrap();
+                assert!(waits < WAITS_MAX, "a call took {took:?}; other threads before: {threads}");
                 return result;
+            }
+            if waits == WAITS_MAX {
+                threads = other_threads();
             }
             self.runtime.block_on(tokio::time::advance(WAIT));
         }
-        panic!("a call has no end; other threads: {}", other_threads());
+        panic!("a call has no end; other threads: {threads}");
     }
 
     /// Lets time pass, and runs what is due then.

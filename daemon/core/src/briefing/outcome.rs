@@ -46,11 +46,11 @@ pub(super) fn result(run: &FinishedCommand<'_>) -> String {
         () if counts.is_some() => String::new(),
         () => match success {
             Some(line) => line.to_owned(),
+            None if is_hidden && run.printed.trim().is_empty() => "printed nothing".to_owned(),
             None if part.is_last => last_line(run.printed).to_owned(),
-            None if is_hidden && is_only => match run.printed.trim() {
-                "" => "printed nothing".to_owned(),
+            None if is_hidden && is_only => match run.class {
                 // A linter names what it found without words for it.
-                _ if run.class == Class::Lint => String::new(),
+                Class::Lint => String::new(),
                 _ => "no failure in what was printed".to_owned(),
             },
             None => String::new(),
@@ -214,6 +214,7 @@ mod tests {
                 "? x/fonts [no test files]\n1",
                 "exit code hidden by what follows it; no failure in what was printed",
             ),
+            ("tsc | tail", 0, "", "exit code hidden by what follows it; printed nothing"),
             ("go vet ./...; ls", 0, "a.go:4: x not used", "exit code hidden by what follows it"),
             ("make && ls | tail -1", 0, "a.rs", "exit 0"),
             ("make && ls", 0, "Finished `dev` in 2s\na.rs", "exit 0; Finished `dev` in 2s"),

@@ -15,8 +15,6 @@ use super::{Show, Text, aside, result};
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Progress<'a> {
-    #[serde(rename = "type")]
-    kind: Text<'a>,
     message: Option<Noted<'a>>,
 }
 
@@ -32,8 +30,11 @@ struct Noted<'a> {
 /// Tools that change files.
 const WRITES: [&str; 4] = ["Write", "Edit", "MultiEdit", "NotebookEdit"];
 
-/// A longer line without a call is not the answer of an edit. Most bytes are what sub-agents read.
+/// A longer message without a call is not the answer of an edit. Most bytes are what sub-agents read.
 const ANSWER_BYTES: usize = 4 * 1_024;
+
+/// Between the sub-agent's message and its prompt, which may be long. No text has it: there, quotes are escaped.
+const KIND: &[u8] = br#""type":"agent_progress""#;
 
 pub(super) fn read(data: &RawValue, show: &mut Show<'_>) {
     if show_edits(data, show).is_none() {
@@ -43,13 +44,12 @@ pub(super) fn read(data: &RawValue, show: &mut Show<'_>) {
 
 fn show_edits(data: &RawValue, show: &mut Show<'_>) -> Option<()> {
     let text = data.get().as_bytes();
-    if text.len() > ANSWER_BYTES {
+    // Most lines are of hooks and commands.
+    let message_bytes = memmem::rfind(text, KIND)?;
+    if message_bytes > ANSWER_BYTES {
         memmem::find(text, br#""type":"tool_use""#)?;
     }
-    // Most lines are of hooks and commands.
-    memmem::find(text, b"agent_progress")?;
-    let progress = serde_json::from_str::<Progress<'_>>(data.get()).ok()?;
-    let noted = progress.message.filter(|_| progress.kind.0 == "agent_progress")?;
+    let noted = serde_json::from_str::<Progress<'_>>(data.get()).ok()?.message?;
     let content = noted.message?.content?;
     let mut is_any = false;
     if noted.kind.0 == "assistant" {

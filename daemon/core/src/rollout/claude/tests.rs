@@ -415,10 +415,9 @@ fn edits_of_a_sub_agent_that_has_not_reported_are_read_from_its_progress() {
     let progress = |role: &str, block: &str| {
         let message = format!(r#"{{"role":"{role}","content":[{block}]}}"#);
         let noted = format!(r#"{{"type":"{role}","message":{message},"uuid":"v"}}"#);
-        line(
-            "progress",
-            &format!(r#""data":{{"type":"agent_progress","message":{noted},"agentId":"a"}}"#),
-        )
+        let prompt = "Write the parts of the plan. ".repeat(300);
+        let data = format!(r#"{{"message":{noted},"type":"agent_progress","prompt":"{prompt}"}}"#);
+        line("progress", &format!(r#""data":{data}"#))
     };
     let call = |name: &str| {
         let input = r#"{"file_path":"/w/a.rs","content":"fn a() {}"}"#;
@@ -431,6 +430,8 @@ fn edits_of_a_sub_agent_that_has_not_reported_are_read_from_its_progress() {
     assert_eq!(entries(&call("Read")), ["Passed"]);
     let answer = r#"{"type":"tool_result","tool_use_id":"t1","content":"File created"}"#;
     assert_eq!(entries(&progress("user", answer)), ["aside"]);
+    let read = answer.replace("File created", &"fn a() {} ".repeat(500));
+    assert_eq!(entries(&progress("user", &read)), ["Passed"]);
     assert_eq!(entries(&progress("user", r#"{"type":"text","text":"Write it."}"#)), ["Passed"]);
     let hook = r#""data":{"type":"hook_progress","hookName":"agent_progress"}"#;
     assert_eq!(entries(&line("progress", hook)), ["Passed"]);

@@ -107,6 +107,12 @@ pub fn cut_chars(text: &str, chars: usize) -> Cow<'_, str> {
     }
 }
 
+/// Ends the marker of a cut.
+const CUT: &str = " bytes cut…";
+
+/// Opens and closes code in Markdown.
+const FENCE: &str = "```";
+
 /// Cuts the middle so that the result, marker included, is at most `bytes` bytes. The beginning gets two
 /// thirds, because requests state their purpose first.
 pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
@@ -120,9 +126,38 @@ pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{marker}{tail}"))
 }
 
+/// Cuts the middle of a message in Markdown, at the ends of lines where there are some; the marker has a line of its own. What
+/// is code before the cut ends there, and what is code after it begins there.
+pub fn cut_middle_lines(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    let marker = format!("\n{ELLIPSIS}{} bytes cut{ELLIPSIS}\n", text.len() - bytes);
+    let fences = 2 * FENCE.len() + 2;
+    let Some(room) = bytes.checked_sub(marker.len() + fences) else { return cut(text, bytes) };
+    let head = prefix(text, room * 2 / 3);
+    // A line that fills most of it is cut itself.
+    let end = head.rfind('\n').filter(|end| *end > head.len() / 2).unwrap_or(head.len());
+    let tail = suffix(text, room - head.len());
+    let start = tail.find('\n').filter(|at| *at < tail.len() / 2).map_or(0, |at| at + 1);
+    let (head, tail) = (&head[..end], &tail[start..]);
+    let is_code = |before: &str| {
+        before.lines().filter(|line| line.trim_start().starts_with(FENCE)).count() % 2 == 1
+    };
+    let closing = if is_code(head) { format!("\n{FENCE}") } else { String::new() };
+    let before = &text[..text.len() - tail.len()];
+    let opening = if is_code(before) { format!("{FENCE}\n") } else { String::new() };
+    Cow::Owned(format!("{head}{closing}{marker}{opening}{tail}"))
+}
+
+/// Whether a line is the marker of [`cut_middle_lines`].
+pub fn is_cut(line: &str) -> bool {
+    line.starts_with(ELLIPSIS) && line.ends_with(CUT)
+}
+
 /// What [`cut_middle`] left of a text; `None` of a whole one.
 pub fn around_cut(text: &str) -> Option<(&str, &str)> {
-    let (before, tail) = text.split_once(" bytes cut…")?;
+    let (before, tail) = text.split_once(CUT)?;
     Some((before.rsplit_once('…')?.0, tail))
 }
 
@@ -248,6 +283,32 @@ mod tests {
         assert_eq!((around, around_cut(&head)), (Some((200, 100)), None));
         // The marker has a `b` and no `a`.
         assert_eq!((kept('a'), kept('b')), (200, 101), "two thirds are the beginning");
+    }
+
+    #[test]
+    fn a_message_is_cut_between_lines_and_code_stays_code() {
+        let lines =
+            |from: u32| (from..from + 40).map(|n| format!("line {n}\n")).collect::<String>();
+        let prose = cut_middle_lines(&lines(100), 200).into_owned();
+        let cut: Vec<&str> = prose.lines().filter(|line| is_cut(line)).collect();
+        assert_eq!(cut.len(), 1, "{prose}");
+        assert!(
+            prose.lines().all(|line| line.len() == "line 100".len() || is_cut(line)),
+            "{prose}"
+        );
+        let code = format!("a\n```\n{}```\n{}", lines(100), lines(200));
+        let (begun, rest) = cut_middle_lines(&code, 400)
+            .split_once('…')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .unwrap();
+        assert!(begun.ends_with("\n```\n") && !rest.contains("```"), "{begun}…{rest}");
+        let ends = cut_middle_lines(&code[..code.len() - 300], 200).into_owned();
+        assert_eq!(ends.matches("```").count() % 2, 0, "{ends}");
+        for text in [&lines(100), &code, &"x".repeat(900)] {
+            for bytes in [0, 20, 60, 150, 400] {
+                assert!(cut_middle_lines(text, bytes).len() <= bytes, "{bytes}: {text}");
+            }
+        }
     }
 
     #[test]

@@ -42,7 +42,8 @@ impl<'a> Words<'a> {
 
     /// The text, redacted, at most about `WORDS_BYTES`.
     pub fn redacted(&self) -> &str {
-        self.redacted
-            .get_or_init(|| redact(&text::cut_middle(&self.whole, WORDS_BYTES)).text.into_owned())
+        self.redacted.get_or_init(|| {
+            redact(&text::cut_middle_lines(&self.whole, WORDS_BYTES)).text.into_owned()
+        })
     }
 }

@@ -36,7 +36,7 @@ impl Briefing {
         self.intention = None;
         let kept: usize = self.pending_words.iter().map(|(_, words)| words.len()).sum();
         if kept < PENDING_WORDS_BYTES {
-            let words = text::cut_middle(message, PENDING_WORDS_BYTES / 2).into_owned();
+            let words = text::cut_middle_lines(message, PENDING_WORDS_BYTES / 2).into_owned();
             self.pending_words.push((seq, words));
         }
     }
@@ -105,7 +105,7 @@ impl Briefing {
         let message = message.split("<usage>").next().unwrap_or_default();
         let id = message.rsplit_once("\nagentId: ").filter(|(_, id)| id.len() <= WHO_BYTES * 2);
         let message = id.map_or(message, |(message, _)| message);
-        let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        let message = text::cut_middle_lines(message, PENDING_WORDS_BYTES / 2);
         let mut team = between_agents::team_messages(&message).peekable();
         if team.peek().is_some() {
             for TeamMessage { from, summary, words } in team.filter(|message| !message.is_notice())
@@ -183,7 +183,7 @@ impl Briefing {
         message: &str,
         folder: Option<&str>,
     ) {
-        let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        let message = text::cut_middle_lines(message, PENDING_WORDS_BYTES / 2);
         lines::split(&message, |message_line| {
             let strength = if message_line.shape == Shape::Item { 100 } else { 70 };
             let text = lines::tidy(message_line.text, folder, 260);

@@ -5,6 +5,7 @@ use super::{
     item_of, leads, level_of, says_something, sentences, tidy,
 };
 use crate::briefing::spot::{Shape, Spot};
+use crate::text;
 
 /// A line of a message.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,6 +72,12 @@ struct MessageReader<'a> {
 impl<'a> MessageReader<'a> {
     fn read(&mut self, whole: &'a str, next: Option<&'a str>) {
         let line = whole.trim();
+        if text::is_cut(line) {
+            // The headings of what follows are gone.
+            let Self { message, lines, .. } = std::mem::take(self);
+            *self = Self { message, lines, ..Self::default() };
+            return;
+        }
         if line.starts_with("```") {
             self.is_code = !self.is_code;
             return;
@@ -172,6 +179,16 @@ fn leads_on(line: &str, next: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_follows_a_cut_is_below_no_heading() {
+        let mut seen = Vec::new();
+        split("## Lexer\n- a\n\n…900 bytes cut…\n- b\n## Parser\n- c\n", |line| {
+            seen.push((line.label(), line.text.to_owned()));
+        });
+        let expected = [("Lexer", "a"), ("", "b"), ("Parser", "c")];
+        assert_eq!(seen, expected.map(|(label, text)| (label.to_owned(), text.to_owned())));
+    }
 
     #[test]
     fn an_indented_line_continues_its_item() {

@@ -119,6 +119,11 @@ fn asked(text: &str, is_meta: bool) -> StepKind {
         let command = format!("{} {}", inside("command-name"), inside("command-args"));
         return StepKind::User { text: command.trim().to_owned(), request: !is_meta };
     }
+    // Members of a team take orders from its leader.
+    if words.starts_with("<teammate-message teammate_id=\"team-lead\"") {
+        let order = between(&words, "\">", "</teammate-message>").unwrap_or_default().trim();
+        return StepKind::User { text: order.to_owned(), request: !order.starts_with('{') };
+    }
     const NOTICES: [&str; 7] = [
         "[Request interrupted",
         "<command-",
@@ -321,11 +326,12 @@ mod tests {
             json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "more"}}),
             json!({"isSidechain": true, "message": {"content": "of another"}}),
             json!({"message": {"content": "<teammate-message teammate_id=\"a\">\nDone.\n</teammate-message>"}}),
+            json!({"message": {"content": "<teammate-message teammate_id=\"team-lead\" summary=\"go\">\nFix it.\n</teammate-message>"}}),
             json!({"message": {"content": "<command-message>quick</command-message>\n<command-name>/quick</command-name>\n<command-args>a page</command-args>"}}),
         ]);
         assert_eq!(read.summaries.len(), 1);
         assert_eq!((read.summaries[0].step, read.summaries[0].text.as_str()), (1, "So far"));
         let requests: Vec<_> = read.steps.iter().filter_map(Step::request).collect();
-        assert_eq!(requests, ["more", "/quick a page"]);
+        assert_eq!(requests, ["more", "Fix it.", "/quick a page"]);
     }
 }

@@ -51,9 +51,10 @@ static PATH_EXPRESSION: Pattern = Pattern::new(
     r"(?-u)^[&*!]?[A-Za-z_$][A-Za-z_]{0,31}[0-9]?(?:(?:\.|::|->|\?\.)[A-Za-z_]{1,40}[0-9]?)+$",
 );
 
-/// `u64`, `uint256`, `bytes32`: a type with a width.
-static SIZED_TYPE: Pattern =
-    Pattern::new(r"(?i-u)^&?(?:u|i|f|u?int|float|bytes|char|varchar)[0-9]{1,3}$");
+/// `u64`, `uint256`, `bytes32`, `Uint8Array`: a type with a width.
+static SIZED_TYPE: Pattern = Pattern::new(
+    r"(?i-u)^&?(?:u|i|f|(?:big)?u?int|float|bytes|char|varchar)[0-9]{1,3}(?:(?:clamped)?array)?$",
+);
 
 /// Judges a value by its form, its context and its name.
 pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
@@ -85,6 +86,7 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
             is_random(value) || (is_environment && value.iter().all(u8::is_ascii_alphanumeric))
         }
         _ if is_code(value, next) => false,
+        (Form::Spaced, Strength::Token | Strength::Guess) if is_identifier(candidate) => false,
         (Form::Direct, _) if is_environment => true,
         (_, Strength::Password) => has_digit_or_sign(value) || is_bare_word_password(candidate),
         (_, Strength::Token | Strength::Guess) => is_random(value),
@@ -261,6 +263,32 @@ fn is_code(value: &[u8], next: Option<u8>) -> bool {
         || value
             .first()
             .is_some_and(|b| b"&!*".contains(b) && next.is_some() && is_wordy(&value[1..]))
+}
+
+/// Whether a value is the name of a type or a variable, words with numbers between them: `Ed25519PrivateKey`,
+/// `fileIpnsPrivateKey`. It ends with a word, because chosen secrets end with digits, and is not alone on its line as in
+/// a file of settings.
+fn is_identifier(candidate: &Candidate<'_>) -> bool {
+    let Candidate { value, next, starts_line, .. } = *candidate;
+    if starts_line && next.is_none_or(|b| b"\r\n".contains(&b)) {
+        return false;
+    }
+    let is_number = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
+    let is_word = |part: &[u8]| {
+        part.len() > 1
+            && part[0].is_ascii_alphabetic()
+            && part[1..].iter().all(u8::is_ascii_lowercase)
+            && part.iter().any(|b| b"aeiouyAEIOUY".contains(b))
+    };
+    let belongs = |part: &u8, next: &u8| {
+        next.is_ascii_lowercase() && !part.is_ascii_digit()
+            || part.is_ascii_digit() && next.is_ascii_digit()
+    };
+    let parts: Vec<&[u8]> = value.chunk_by(belongs).collect();
+    parts.iter().all(|part| is_number(part) || is_word(part))
+        && parts.iter().filter(|part| is_word(part)).count() >= 2
+        && parts.first().is_some_and(|part| is_word(part))
+        && parts.last().is_some_and(|part| is_word(part) && part[0].is_ascii_uppercase())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod claims;
 mod files;
 mod handbook;
 mod lineage;
-mod map;
+pub(in crate::memory) mod map;
 mod merge;
 mod select;
 mod skills;

@@ -37,13 +37,15 @@ const PAGE_PERCENT: usize = 30;
 const CLAIMS_PERCENT: usize = 6;
 
 /// Maximum percent for failures and their fixes.
-const FIXES_PERCENT: usize = 6;
+const FIXES_PERCENT: usize = 10;
 
 /// Maximum percent for facts.
 const FACTS_PERCENT: usize = 4;
 
 /// Maximum percent for the newest threads.
-const TASKS_PERCENT: usize = 4;
+const TASKS_PERCENT: usize = 12;
+
+const TASKS_MAX: usize = 20;
 
 /// The text, at most `max_tokens` tokens (bytes/4); empty if nothing concerns the scope. Contains nothing of
 /// other projects. `page` is the first page as it is published.
@@ -55,7 +57,7 @@ pub fn summary(handbook: &Handbook, page: &str, scope: Scope<'_>, max_tokens: u6
         let own = known.iter().flat_map(|(_, project)| &project.entries);
         handbook.profile.iter().chain(own).filter(move |entry| wanted(entry.kind))
     };
-    let rules = entries(LearningKind::is_rule);
+    let rules = entries(LearningKind::is_rule).filter(|entry| start::is_included(entry));
     part(
         &mut head,
         "Rules the person set",
@@ -145,8 +147,8 @@ pub fn project<'a>(handbook: &'a Handbook, scope: Scope<'_>) -> Option<(&'a str,
 }
 
 fn task_lines(project: &Project) -> impl Iterator<Item = String> {
-    project.tasks.iter().take(8).map(|task| {
-        let title = text::cut_words(&task.title, 100);
+    project.tasks.iter().take(TASKS_MAX).map(|task| {
+        let title = text::cut_words(&task.title, 140);
         format!("{} {}: {title}", date(task.updated_at_ms), task.outcome.into_str())
     })
 }

@@ -118,7 +118,7 @@ fn gain(kind: NameKind, weight: u64) -> u64 {
 }
 
 /// Whether a printed name can be a file: prose also contains slashes.
-fn is_file(path: &str) -> bool {
+pub(in crate::memory) fn is_file(path: &str) -> bool {
     let last = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let is_suffix = |suffix: &str| {
         (1..=5).contains(&suffix.len()) && suffix.bytes().all(|b| b.is_ascii_alphanumeric())

@@ -1,6 +1,7 @@
 //! Tracks commands that ran: which worked, which failed, and what repaired them.
 
 use super::line;
+use crate::phrases::Phrases;
 use crate::rollout::output::{self, TestCounts};
 use crate::rollout::shell::Class;
 use crate::text;
@@ -19,6 +20,33 @@ const STEPS_MAX: usize = 240;
 
 /// Number of commands after a failure in which an alternative is looked for.
 const VARIANT_RUNS: u32 = 6;
+
+/// Words of a failure that lies in how a command was called. A test or a build that fails says nothing of a similar
+/// command that does not.
+static MISUSES: Phrases = Phrases::new(&[
+    "not found",
+    "no such ",
+    "not recognized",
+    "unknown ",
+    "unrecognized ",
+    "unexpected argument",
+    "invalid option",
+    "invalid argument",
+    "invalid value",
+    "illegal option",
+    "usage:",
+    "missing script",
+    "no module named",
+    "cannot find module",
+    "can't find",
+    "could not find",
+    "couldn't find",
+    "no test files",
+    "no tests found",
+    "permission denied",
+    "must be ",
+    "requires ",
+]);
 
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -160,6 +188,8 @@ impl Runs {
             self.open.iter().rposition(|open| {
                 open.runs <= VARIANT_RUNS
                     && open.fix.changed.is_empty()
+                    && MISUSES.is_in(&open.fix.said.to_lowercase())
+                    && Class::of(&open.fix.line) == Class::of(line)
                     && is_variant(&open.fix.line, line)
             })
         };
@@ -276,7 +306,7 @@ mod tests {
         assert_eq!(fixes[0].instead.as_deref(), Some("uv run pytest tests/unit"));
     }
 
-    const FAILED: End<'_> = End { seq: 1, at_ms: 0, passed: false, printed: "error: it broke" };
+    const FAILED: End<'_> = End { seq: 1, at_ms: 0, passed: false, printed: "error: no such file" };
     const PASSED: End<'_> = End { seq: 2, at_ms: 0, passed: true, printed: "" };
 
     /// What happens after a failure: a command that passes or fails, or a changed file.
@@ -328,6 +358,14 @@ mod tests {
     }
 
     #[test]
+    fn a_test_that_fails_has_no_alternative() {
+        let mut runs = Runs::default();
+        runs.end("pytest tests/unit", None, end(false, "E   assert 3 == 4"));
+        runs.end("pytest tests/other", None, PASSED);
+        assert!(runs.finish().1.is_empty());
+    }
+
+    #[test]
     fn an_alternative_is_similar_works_and_comes_soon() {
         let instead = |failed: &str, then: &[Then<'_>]| {
             fixes(failed, then).first().and_then(|fix| fix.instead.clone())
@@ -336,7 +374,7 @@ mod tests {
         for (failed, works, is_found) in [
             ("pytest tests/unit", "uv run pytest tests/unit", true),
             ("pytest tests/unit", "/w/.venv/bin/pytest tests/unit", true),
-            ("pytest tests/unit", "PYTEST -v tests/unit", true),
+            ("pytest tests/unit", "pytest -v tests/unit", true),
             ("pytest tests/unit", "pytest other/place now", false),
             ("pytest tests/unit", "ls tests/unit", false),
             ("pytest tests/unit", "pytest tests/unit | tail -5", false),
@@ -344,6 +382,7 @@ mod tests {
             ("make a b c d", "make a x y z", false),
             ("make a b c d", "make a b x y", true),
             ("cd /w && pytest tests", "cd /w && pytest tests 2>&1", false),
+            ("npm run lint", "npm run build", false),
         ] {
             let found = instead(failed, &[Ran(works)]);
             assert_eq!(found.is_some(), is_found, "{failed}: {works}: {found:?}");

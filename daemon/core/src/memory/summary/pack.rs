@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::memory::consolidate::{MapEntry, Project};
+use crate::memory::consolidate::{MapEntry, Project, map};
 use crate::memory::learning::NameKind;
+use crate::rollout::shell::{self, Joint};
 use crate::text::push;
 
 /// Overhead of a row in bytes: marker, quotes, description.
@@ -75,17 +76,22 @@ impl<'a> SummaryRows<'a> {
         }
     }
 
+    /// What helps to work comes first, what only helps to search last.
     pub(super) fn render(&self) -> String {
         let mut out = String::new();
-        let works = |entry: &MapEntry| entry.done > 0 && !entry.is_look;
+        let works = |entry: &MapEntry| entry.done > 0 && !entry.is_look && !is_of_git(&entry.text);
+        let is_read =
+            |entry: &MapEntry| entry.done == 0 && entry.users > 0 && is_place(&entry.text);
         self.part(&mut out, "Commands that work", &self.commands, works);
-        self.part(&mut out, "Also run", &self.commands, |entry| !works(entry));
         self.part(&mut out, "Files changed", &self.paths, |entry| entry.done > 0);
-        let is_read = |entry: &MapEntry| entry.done == 0 && entry.users > 0;
-        self.part(&mut out, "Files read", &self.paths, is_read);
-        self.part(&mut out, "Files seen", &self.paths, |entry| entry.users == 0);
-        if let Some(names) = self.names.get(&None) {
-            push(&mut out, format_args!("## Names\n{}\n", names.join(", ")));
+        self.part(&mut out, "Files read or named", &self.paths, is_read);
+        self.part(&mut out, "Also run", &self.commands, |entry| !works(entry));
+        let others = self.paths.iter().filter(|entry| entry.done == 0 && !is_read(entry));
+        let others = others.map(|entry| entry.text.as_str());
+        let named: Vec<&str> =
+            others.chain(self.names.get(&None).into_iter().flatten().copied()).collect();
+        if !named.is_empty() {
+            push(&mut out, format_args!("## Also named\n{}\n", named.join(", ")));
         }
         out
     }
@@ -110,6 +116,19 @@ impl<'a> SummaryRows<'a> {
             }
         }
     }
+}
+
+/// Whether a line is of git alone: it asks for, or makes, a state that no later thread is in.
+fn is_of_git(line: &str) -> bool {
+    shell::parts(line).iter().all(|part| {
+        let program = part.text.split_whitespace().next().unwrap_or_default();
+        part.before == Some(Joint::Pipe) || matches!(program, "git" | "gh" | "cd")
+    })
+}
+
+/// Whether a path is a file in a folder, and no route, package or pair of words.
+fn is_place(path: &str) -> bool {
+    path.contains('/') && !path.starts_with('/') && map::is_file(path)
 }
 
 /// A chosen text, and which of its names have rows of their own.

@@ -70,7 +70,7 @@ pub fn start(
 }
 
 /// Whether a rule is included. A correction counts only for its own thread until a second thread repeats it.
-fn is_included(entry: &Entry) -> bool {
+pub(super) fn is_included(entry: &Entry) -> bool {
     entry.kind.is_rule() && (entry.kind != LearningKind::Correction || entry.threads > 1)
 }
 

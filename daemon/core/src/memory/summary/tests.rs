@@ -118,18 +118,16 @@ fn a_summary_lists_each_part_under_its_heading() {
         - 1970-01-02 success: Start\n\
         ## Commands that work\n\
         - `cargo test`\n\
-        ## Also run\n\
-        - `git diff topic`\n\
-        - `make deploy-docs`\n\
         ## Files changed\n\
         - src/lexer.rs: parse_line, parse_word\n\
         - src/token.rs\n\
-        ## Files read\n\
+        ## Files read or named\n\
         - docs/guide.md\n\
-        ## Files seen\n\
-        - old/notes.md\n\
-        ## Names\n\
-        1a2b3c4, MAX_DEPTH, OtherThing\n";
+        ## Also run\n\
+        - `git diff topic`\n\
+        - `make deploy-docs`\n\
+        ## Also named\n\
+        old/notes.md, 1a2b3c4, MAX_DEPTH, OtherThing\n";
     assert_eq!(summary(&book, page, HERE, 5_000), expected);
     let framed = format!("<longhaul_memory>\n{expected}</longhaul_memory>\n");
     assert_eq!(injection(&book, page, HERE, 5_000), framed);
@@ -231,7 +229,7 @@ fn a_wide_summary_reserves_room_for_identifiers() {
     let map: Vec<MapEntry> = commands.chain(names).collect();
     let names_in = |max_tokens| {
         let text = of_map(map.clone(), max_tokens);
-        text.split_once("## Names\n").map_or(0, |(_, names)| names.len())
+        text.split_once("## Also named\n").map_or(0, |(_, names)| names.len())
     };
     assert!(names_in(900) < 24, "less than a row of commands is left");
     // 15 percent of what exceeds 4,000 bytes.
@@ -250,7 +248,7 @@ fn each_part_has_its_percent_of_the_budget() {
             .flat_map(entries)
             .collect(),
         claims: (0..200).map(|n| claim(&row(n))).collect(),
-        tasks: (0..8).map(|n| task(n, &row(n))).collect(),
+        tasks: (0..20).map(|n| task(n, &row(n))).collect(),
         ..Project::default()
     };
     let lines = (0..200).map(|n| format!("- {} [id 0a1b2c]\n", row(n)));
@@ -262,9 +260,9 @@ fn each_part_has_its_percent_of_the_budget() {
             ("Rules the person set", 20),
             ("What earlier threads taught", 30),
             (CLAIMS, 6),
-            ("Failed here before", 6),
+            ("Failed here before", 10),
             ("Facts", 4),
-            ("Newest threads", 4),
+            ("Newest threads", 12),
         ] {
             let (_, after) = text.split_once(&format!("## {heading}\n")).unwrap();
             let part = after.split("## ").next().unwrap();

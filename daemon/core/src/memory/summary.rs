@@ -53,11 +53,8 @@ pub fn summary(handbook: &Handbook, page: &str, scope: Scope<'_>, max_tokens: u6
     let bytes = tokens::bytes_of(max_tokens);
     let known = project(handbook, scope);
     let mut head = String::new();
-    let entries = |wanted: fn(LearningKind) -> bool| {
-        let own = known.iter().flat_map(|(_, project)| &project.entries);
-        handbook.profile.iter().chain(own).filter(move |entry| wanted(entry.kind))
-    };
-    let rules = entries(LearningKind::is_rule).filter(|entry| start::is_included(entry));
+    let own = known.iter().flat_map(|(_, project)| &project.entries);
+    let rules = handbook.profile.iter().chain(own).filter(|entry| entry.is_standing_rule());
     part(
         &mut head,
         "Rules the person set",

@@ -160,7 +160,7 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
     projects.sort_by(|(a, x), (b, y)| newest(y).cmp(&newest(x)).then_with(|| a.cmp(b)));
     for (key, project) in projects {
         let mut part = format!("\n### {key}\n\n");
-        for entry in project.entries.iter().filter(|e| e.kind.is_rule()).take(SUMMARY_ENTRIES) {
+        for entry in project.entries.iter().filter(|e| e.is_standing_rule()).take(SUMMARY_ENTRIES) {
             push(&mut part, format_args!("- {}\n", rule_line(entry, 200)));
         }
         for entry in

@@ -60,6 +60,13 @@ pub struct Entry {
     pub keywords: Vec<String>,
 }
 
+impl Entry {
+    /// Whether it is a rule for later threads. A correction counts only for its own thread until a second one repeats it.
+    pub fn is_standing_rule(&self) -> bool {
+        self.kind.is_rule() && (self.kind != LearningKind::Correction || self.threads > 1)
+    }
+}
+
 /// A note of an agent or a program that no person confirmed: only quoted, in its own project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnconfirmedNote {

@@ -11,7 +11,7 @@ use crate::choice::cost;
 use crate::memory::consolidate::{Entry, Handbook, MapEntry, Project, TaskEntry};
 use crate::memory::day::date;
 use crate::memory::extract::hazard;
-use crate::memory::learning::{LearningKind, NameKind, Outcome};
+use crate::memory::learning::{NameKind, Outcome};
 use crate::rollout::contextual;
 use crate::rollout::shell::{self, Class, Joint};
 use crate::text;
@@ -45,7 +45,7 @@ pub fn start(
     let known = project(handbook, scope);
     let own = known.iter().flat_map(|(_, project)| &project.entries);
     let mut rules: Vec<&Entry> =
-        handbook.profile.iter().chain(own).filter(|entry| is_included(entry)).collect();
+        handbook.profile.iter().chain(own).filter(|entry| entry.is_standing_rule()).collect();
     rules.sort_by_key(|entry| (std::cmp::Reverse((entry.threads, entry.last_ms)), &entry.text));
     let mut draft = Draft { parts: Default::default(), used: 0, max_tokens };
     let rule = |entry: &Entry| text::cut_words(&entry.text, RULE_BYTES).into_owned();
@@ -67,11 +67,6 @@ pub fn start(
         draft.push(Part::Rules, &rule, max_tokens);
     }
     draft.text()
-}
-
-/// Whether a rule is included. A correction counts only for its own thread until a second thread repeats it.
-pub(super) fn is_included(entry: &Entry) -> bool {
-    entry.kind.is_rule() && (entry.kind != LearningKind::Correction || entry.threads > 1)
 }
 
 #[derive(Debug, Clone, Copy)]

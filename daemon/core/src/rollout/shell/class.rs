@@ -2,6 +2,7 @@
 
 use super::parts::{CommandPart, parts};
 use super::scan::{Joint, Scanner, ShellToken};
+use super::wrappers;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[derive(strum::IntoStaticStr)]
@@ -188,6 +189,9 @@ impl Class {
     }
 
     fn of_one(main: &str) -> Self {
+        // `command -v x` runs nothing.
+        let asks = main.trim_start().starts_with("command ");
+        let main = if asks { main } else { wrappers::stripped(main) };
         // The shell's own `test -f x` tests no program.
         if main.trim_start().starts_with("test ") || main.trim_start().starts_with("[ ") {
             return Self::Other;
@@ -299,6 +303,10 @@ mod tests {
             ("head -n 20 /opt/homebrew/bin/pytest", Class::Other),
             ("mkdir -p web/tests && find . -name check", Class::Other),
             ("time npm test", Class::Test),
+            ("timeout 60 npm run build", Class::Build),
+            ("rtk cargo test", Class::Test),
+            ("rtk git log test", Class::Other),
+            ("sudo rm -rf test", Class::Other),
             ("ls .styles && echo there || vale sync", Class::Other),
             ("make || true; npm test", Class::Test),
             ("test -d web || mkdir web && npm test", Class::Test),

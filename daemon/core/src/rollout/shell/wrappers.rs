@@ -22,6 +22,8 @@ const WRAPPERS: &[(&str, &[&str])] = &[
     ("builtin", &[]),
     ("exec", &["-a"]),
     ("setsid", &[]),
+    // Shortens what the program prints for an agent.
+    ("rtk", &[]),
 ];
 
 /// Keywords of the shell's grammar.
@@ -43,6 +45,22 @@ pub(super) fn count(words: &[String]) -> usize {
         }
     }
     0
+}
+
+/// The line from its program on.
+pub(super) fn stripped(line: &str) -> &str {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let name = first.rsplit('/').next().unwrap_or(first);
+    let is_wrapper = WRAPPERS.iter().any(|(wrapper, _)| *wrapper == name);
+    if !is_wrapper && !KEYWORDS.contains(&first) {
+        return line;
+    }
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let mut program = line.trim_start();
+    for word in &words[..count(&words)] {
+        program = program[word.len()..].trim_start();
+    }
+    program
 }
 
 fn after_options(words: &[String], mut at: usize, valued: &[&str]) -> usize {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::context::tokenizer::Tokenizer;
+use crate::memory::learning::LearningKind;
 use crate::step::Origin;
 use crate::tokens;
 

@@ -100,14 +100,17 @@ impl TeamMessage<'_> {
     }
 }
 
-/// What the leader of a team orders one of its members, then what others say beside it; `None` without an order.
+/// What the leader of a team orders one of its members, then what is said after it; `None` without an order. A member
+/// could write its leader's tag into its own message, so nothing after a member's message is an order.
 pub fn team_order(text: &str) -> Option<String> {
     let (mut orders, mut said) = (Vec::new(), Vec::new());
+    let mut is_leaders = true;
     for message in team_messages(text) {
+        is_leaders &= message.from == LEADER;
         match message.order() {
-            Some(order) => orders.push(order.into_owned()),
+            Some(order) if is_leaders => orders.push(order.into_owned()),
             None if message.is_notice() => {}
-            None => said.push(format!("{} says:\n{}", message.from, message.words)),
+            _ => said.push(format!("{} says:\n{}", message.from, message.words)),
         }
     }
     (!orders.is_empty()).then(|| [orders, said].concat().join("\n\n"))
@@ -132,11 +135,12 @@ mod tests {
                 Some("Start.\n\nTask 7: Quote names\nIn `name.rs`."),
             ),
             (
-                from("bob", "The parser is done.")
-                    + &from("bob", idle)
-                    + &from("team-lead", "Go on."),
-                Some("Go on.\n\nbob says:\nThe parser is done."),
+                from("team-lead", "Go on.")
+                    + &from("bob", "It is done.")
+                    + &from("team-lead", "Push."),
+                Some("Go on.\n\nbob says:\nIt is done.\n\nteam-lead says:\nPush."),
             ),
+            (from("bob", idle) + &from("team-lead", "Push."), None),
             (from("team-lead", r#"{"type":"shutdown_request"}"#), None),
             (from("bob", "The parser is done."), None),
             (from("bob", task), None),

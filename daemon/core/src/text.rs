@@ -132,9 +132,10 @@ pub fn cut_middle_lines(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);
     }
-    let marker = format!("\n{ELLIPSIS}{} bytes cut{ELLIPSIS}\n", text.len() - bytes);
+    let marker = |cut: usize| format!("\n{ELLIPSIS}{cut}{CUT}\n");
     let fences = 2 * FENCE.len() + 2;
-    let Some(room) = bytes.checked_sub(marker.len() + fences) else { return cut(text, bytes) };
+    let reserved = marker(text.len()).len() + fences;
+    let Some(room) = bytes.checked_sub(reserved) else { return cut(text, bytes) };
     let head = prefix(text, room * 2 / 3);
     // A line that fills most of it is cut itself.
     let end = head.rfind('\n').filter(|end| *end > head.len() / 2).unwrap_or(head.len());
@@ -147,6 +148,7 @@ pub fn cut_middle_lines(text: &str, bytes: usize) -> Cow<'_, str> {
     let closing = if is_code(head) { format!("\n{FENCE}") } else { String::new() };
     let before = &text[..text.len() - tail.len()];
     let opening = if is_code(before) { format!("{FENCE}\n") } else { String::new() };
+    let marker = marker(text.len() - head.len() - tail.len());
     Cow::Owned(format!("{head}{closing}{marker}{opening}{tail}"))
 }
 
@@ -291,7 +293,8 @@ mod tests {
             |from: u32| (from..from + 40).map(|n| format!("line {n}\n")).collect::<String>();
         let prose = cut_middle_lines(&lines(100), 200).into_owned();
         let cut: Vec<&str> = prose.lines().filter(|line| is_cut(line)).collect();
-        assert_eq!(cut.len(), 1, "{prose}");
+        let left = prose.len() - cut.concat().len() - 2;
+        assert_eq!(cut, [format!("…{} bytes cut…", lines(100).len() - left)], "{prose}");
         assert!(
             prose.lines().all(|line| line.len() == "line 100".len() || is_cut(line)),
             "{prose}"

@@ -57,14 +57,15 @@ impl<'a> Replacements<'a> {
             lines.iter().copied().filter(|line| !known.contains(line)).collect()
         };
         let (added, removed) = (of(&added, &before), of(&removed, &after));
+        // Of equal lines nothing tells which one replaced another.
+        let is_only = |new: &str| added.iter().filter(|line| **line == new).count() == 1;
         if removed.is_empty() || removed.len() > LINES_MAX {
             return Self::default();
         }
         if added.len() == removed.len() {
-            let pairs = added
-                .into_iter()
-                .zip(removed)
-                .filter(|(new, old)| are_versions(new, old, COMMON_PERCENT));
+            let pairs = added.iter().copied().zip(removed);
+            let pairs =
+                pairs.filter(|(new, old)| is_only(new) && are_versions(new, old, COMMON_PERCENT));
             return Self { pairs: pairs.collect(), ..Self::default() };
         }
         let mut pairs = in_order(&added, &removed);
@@ -75,13 +76,17 @@ impl<'a> Replacements<'a> {
         }
         let more = if lost.len() > REMOVED_MAX { lost.len() - 1 } else { 0 };
         lost.truncate(lost.len() - more);
-        pairs.retain(|(new, old)| !is_split(new, old, &added));
+        pairs.retain(|(new, old)| is_only(new) && !is_split(new, old, &added));
         Self { pairs, removed: lost, more }
     }
 
     /// ` (was: OLD)` for a text that ends with a replacing line, with the words that differ.
     pub(super) fn was(&self, text: &str) -> Option<String> {
-        let (new, old) = self.pairs.iter().find(|(new, _)| text.ends_with(new))?;
+        let ends_with = |line: &str| {
+            text.strip_suffix(line)
+                .is_some_and(|before| before.chars().next_back().is_none_or(char::is_whitespace))
+        };
+        let (new, old) = self.pairs.iter().find(|(new, _)| ends_with(new))?;
         let was = differing(old, new);
         if was.is_empty() || without_marks(old) == without_marks(new) || goes_on_in(old, new) {
             return None;
@@ -299,6 +304,16 @@ mod tests {
         assert_eq!(replaced.was("\"telemetry\": false"), None);
         let more_added = edit("The old rule of the lexer", "The first new one.\nAnother new one.");
         assert_eq!(Replacements::of(&more_added).removed().count(), 0);
+    }
+
+    #[test]
+    fn a_line_that_ends_like_a_replaced_one_or_stands_twice_replaces_nothing() {
+        let one = edit("lexer_name: string;", "parser_name: string;");
+        let replaced = Replacements::of(&one);
+        assert!(replaced.was("parser_name: string;").is_some());
+        assert_eq!(replaced.was("my_parser_name: string;"), None);
+        let twice = edit("name: string;\ncode: string;", "id: string;\nid: string;");
+        assert_eq!(Replacements::of(&twice).was("id: string;"), None);
     }
 
     #[test]

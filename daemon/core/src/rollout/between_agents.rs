@@ -100,8 +100,9 @@ impl TeamMessage<'_> {
     }
 }
 
-/// What the leader of a team orders one of its members, then what is said after it; `None` without an order. A member
-/// could write its leader's tag into its own message, so nothing after a member's message is an order.
+/// What the leader of a team orders one of its members, then what is said after it; `None` without an order. It begins
+/// with the leader's name, as no person asks for it. A member could write its leader's tag into its own message, so
+/// nothing after a member's message is an order.
 pub fn team_order(text: &str) -> Option<String> {
     let (mut orders, mut said) = (Vec::new(), Vec::new());
     let mut is_leaders = true;
@@ -113,7 +114,8 @@ pub fn team_order(text: &str) -> Option<String> {
             _ => said.push(format!("{} says:\n{}", message.from, message.words)),
         }
     }
-    (!orders.is_empty()).then(|| [orders, said].concat().join("\n\n"))
+    let orders = (!orders.is_empty()).then(|| format!("{LEADER}: {}", orders.join("\n\n")))?;
+    Some([vec![orders], said].concat().join("\n\n"))
 }
 
 #[cfg(test)]
@@ -129,16 +131,16 @@ mod tests {
         let task = r#"{"type":"task_assignment","taskId":"7","subject":"Quote names","description":"In `name.rs`.","assignedBy":"team-lead"}"#;
         let idle = r#"{"type":"idle_notification","from":"bob"}"#;
         for (text, order) in [
-            (from("team-lead", "You own the lexer."), Some("You own the lexer.")),
+            (from("team-lead", "You own the lexer."), Some("team-lead: You own the lexer.")),
             (
                 from("team-lead", "Start.") + &from("team-lead", task),
-                Some("Start.\n\nTask 7: Quote names\nIn `name.rs`."),
+                Some("team-lead: Start.\n\nTask 7: Quote names\nIn `name.rs`."),
             ),
             (
                 from("team-lead", "Go on.")
                     + &from("bob", "It is done.")
                     + &from("team-lead", "Push."),
-                Some("Go on.\n\nbob says:\nIt is done.\n\nteam-lead says:\nPush."),
+                Some("team-lead: Go on.\n\nbob says:\nIt is done.\n\nteam-lead says:\nPush."),
             ),
             (from("bob", idle) + &from("team-lead", "Push."), None),
             (from("team-lead", r#"{"type":"shutdown_request"}"#), None),

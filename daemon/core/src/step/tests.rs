@@ -326,7 +326,10 @@ fn a_team_leaders_message_is_a_request_and_a_members_is_none() {
     let lines = [sent(0, "team-lead", order), sent(1, "bob", "The lexer is done.")];
     let folded = Folded::of(Source::Claude, &lines);
     let requests = folded.fold.checkpoint().requests.all();
-    assert_eq!(requests.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), [order]);
+    assert_eq!(
+        requests.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(),
+        [format!("team-lead: {order}")]
+    );
     assert!(!folded.learned().contains("tabs"), "no person said it: {}", folded.learned());
 }
 

@@ -24,28 +24,28 @@ const VARIANT_RUNS: u32 = 6;
 /// Words of a failure that lies in how a command was called. A test or a build that fails says nothing of a similar
 /// command that does not.
 static MISUSES: Phrases = Phrases::new(&[
-    "not found",
-    "no such ",
-    "not recognized",
-    "unknown ",
-    "unrecognized ",
+    "command not found",
+    "no such file or directory",
+    "no such command",
+    "no such option",
+    "no such subcommand",
+    "not recognized as",
+    "unknown option",
+    "unknown command",
+    "unknown argument",
+    "unknown flag",
+    "unrecognized option",
+    "unrecognized argument",
+    "unrecognized subcommand",
     "unexpected argument",
     "invalid option",
-    "invalid argument",
-    "invalid value",
     "illegal option",
     "usage:",
     "missing script",
     "no module named",
-    "cannot find module",
-    "can't find",
-    "could not find",
-    "couldn't find",
     "no test files",
     "no tests found",
-    "permission denied",
-    "must be ",
-    "requires ",
+    "can't find a root dir",
 ]);
 
 #[derive(Debug, Clone)]
@@ -83,6 +83,8 @@ pub struct Fix {
 struct OpenFailure {
     fix: Fix,
     runs: u32,
+    /// Whether it lies in how the command was called.
+    is_misuse: bool,
 }
 
 /// How a command ended.
@@ -162,9 +164,13 @@ impl Runs {
     fn fail(&mut self, line: &str, end: End<'_>) {
         let lines = output::failure_lines(end.printed, 2).join(" / ");
         let said = text::one_line_cut(&lines, 200);
+        // Tests that ran were called right, whatever they say.
+        let is_misuse =
+            MISUSES.is_in(&said.to_lowercase()) && output::test_counts(end.printed).is_none();
         if let Some(open) = self.open.iter_mut().find(|open| open.fix.line == line) {
             // The next change responds to the newest failure, so that one is kept.
             (open.fix.said, open.fix.seq, open.runs) = (said, end.seq, 0);
+            open.is_misuse = is_misuse;
             return;
         }
         if self.open.len() >= OPEN_MAX {
@@ -179,7 +185,7 @@ impl Runs {
             instead: None,
             at_ms: end.at_ms,
         };
-        self.open.push(OpenFailure { fix, runs: 0 });
+        self.open.push(OpenFailure { fix, runs: 0, is_misuse });
     }
 
     fn repaired(&mut self, line: &str, end: End<'_>) {
@@ -188,7 +194,7 @@ impl Runs {
             self.open.iter().rposition(|open| {
                 open.runs <= VARIANT_RUNS
                     && open.fix.changed.is_empty()
-                    && MISUSES.is_in(&open.fix.said.to_lowercase())
+                    && open.is_misuse
                     && Class::of(&open.fix.line) == Class::of(line)
                     && is_variant(&open.fix.line, line)
             })
@@ -306,7 +312,8 @@ mod tests {
         assert_eq!(fixes[0].instead.as_deref(), Some("uv run pytest tests/unit"));
     }
 
-    const FAILED: End<'_> = End { seq: 1, at_ms: 0, passed: false, printed: "error: no such file" };
+    const FAILED: End<'_> =
+        End { seq: 1, at_ms: 0, passed: false, printed: "error: no such command" };
     const PASSED: End<'_> = End { seq: 2, at_ms: 0, passed: true, printed: "" };
 
     /// What happens after a failure: a command that passes or fails, or a changed file.
@@ -359,10 +366,15 @@ mod tests {
 
     #[test]
     fn a_test_that_fails_has_no_alternative() {
-        let mut runs = Runs::default();
-        runs.end("pytest tests/unit", None, end(false, "E   assert 3 == 4"));
-        runs.end("pytest tests/other", None, PASSED);
-        assert!(runs.finish().1.is_empty());
+        for printed in [
+            "E   assert 3 == 4",
+            "E   a.txt: No such file or directory\n1 failed, 3 passed in 0.2s",
+        ] {
+            let mut runs = Runs::default();
+            runs.end("pytest tests/unit", None, end(false, printed));
+            runs.end("pytest tests/other", None, PASSED);
+            assert!(runs.finish().1.is_empty(), "{printed}");
+        }
     }
 
     #[test]

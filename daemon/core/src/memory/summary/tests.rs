@@ -1,6 +1,7 @@
 use super::*;
 use crate::memory::consolidate::{MapEntry, TaskEntry, UnconfirmedNote};
-use crate::memory::learning::{NameKind, Outcome};
+use crate::memory::learning::NameKind::{self, Command, Id, Identifier, Path};
+use crate::memory::learning::Outcome;
 use crate::step::Origin;
 
 const FOLDER: &str = "/w/app";
@@ -66,7 +67,6 @@ fn of_map(map: Vec<MapEntry>, max_tokens: u64) -> String {
 
 #[test]
 fn a_summary_lists_each_part_under_its_heading() {
-    use NameKind::{Command, Id, Identifier, Path};
     let in_file = |text: &str, file: &str| MapEntry {
         file: Some(file.to_owned()),
         ..name(Identifier, text, 1)
@@ -85,6 +85,8 @@ fn a_summary_lists_each_part_under_its_heading() {
             name(Command, "cargo test", 1),
             MapEntry { is_look: true, ..name(Command, "git diff topic", 1) },
             MapEntry { done: 0, ..name(Command, "make deploy-docs", 1) },
+            name(Command, "git switch topic && git log | head", 1),
+            MapEntry { done: 0, ..name(Path, "/auth/login", 1) },
             name(Path, "src/lexer.rs", 1),
             name(Path, "src/token.rs", 1),
             MapEntry { done: 0, ..name(Path, "docs/guide.md", 1) },
@@ -125,9 +127,10 @@ fn a_summary_lists_each_part_under_its_heading() {
         - docs/guide.md\n\
         ## Also run\n\
         - `git diff topic`\n\
+        - `git switch topic && git log | head`\n\
         - `make deploy-docs`\n\
         ## Also named\n\
-        old/notes.md, 1a2b3c4, MAX_DEPTH, OtherThing\n";
+        /auth/login, old/notes.md, 1a2b3c4, MAX_DEPTH, OtherThing\n";
     assert_eq!(summary(&book, page, HERE, 5_000), expected);
     let framed = format!("<longhaul_memory>\n{expected}</longhaul_memory>\n");
     assert_eq!(injection(&book, page, HERE, 5_000), framed);
@@ -148,7 +151,6 @@ fn an_injection_with_its_frame_fits_the_budget() {
 /// A name inside another one says nothing new: `src` next to `src/main.rs`.
 #[test]
 fn a_name_that_another_line_contains_is_left_out() {
-    use NameKind::{Command, Identifier, Path};
     for (rule, names, listed) in [
         ("", &[(Path, "src"), (Path, "src/main.rs")][..], &["- src/main.rs\n"][..]),
         ("", &[(Path, "main.rs"), (Path, "src/domain.rs")], &["- main.rs\n", "- src/domain.rs\n"]),
@@ -184,7 +186,7 @@ fn a_name_that_another_line_contains_is_left_out() {
 #[test]
 fn names_worth_more_per_byte_come_first() {
     let long = "make release-notes-of-the-last-forty-days";
-    let with_gain = |text, gain| MapEntry { gain, ..name(NameKind::Command, text, 1) };
+    let with_gain = |text, gain| MapEntry { gain, ..name(Command, text, 1) };
     // With its heading, there is room for one of the two.
     let bytes_of_one = |chosen: &str| 150 + chosen.len() + 5;
     for (gains, chosen) in [([100, 100], "make notes"), ([1_000, 100], long)] {
@@ -198,7 +200,6 @@ fn names_worth_more_per_byte_come_first() {
 /// A row too long for the rest of the budget does not keep a shorter one out, and no row is cut.
 #[test]
 fn the_budget_is_filled_with_whole_rows() {
-    use NameKind::{Command, Id, Identifier, Path};
     for kind in [Command, Path, Identifier, Id] {
         let numbers = || (100..999).map(|n| format!("name_of_the_number_{n}"));
         let map: Vec<MapEntry> = numbers().map(|text| name(kind, &text, 1)).collect();
@@ -224,8 +225,8 @@ fn the_budget_is_filled_with_whole_rows() {
 
 #[test]
 fn a_wide_summary_reserves_room_for_identifiers() {
-    let commands = (0..900).map(|n| name(NameKind::Command, &format!("make target-{n:03}"), 9));
-    let names = (0..900).map(|n| name(NameKind::Identifier, &format!("value_{n:03}"), 1));
+    let commands = (0..900).map(|n| name(Command, &format!("make target-{n:03}"), 9));
+    let names = (0..900).map(|n| name(Identifier, &format!("value_{n:03}"), 1));
     let map: Vec<MapEntry> = commands.chain(names).collect();
     let names_in = |max_tokens| {
         let text = of_map(map.clone(), max_tokens);

@@ -13,6 +13,14 @@ pub struct TestCounts {
     pub failed: u64,
 }
 
+impl TestCounts {
+    /// Any text can have any number.
+    fn add(&mut self, passed: u64, failed: u64) {
+        self.passed = self.passed.saturating_add(passed);
+        self.failed = self.failed.saturating_add(failed);
+    }
+}
+
 /// Every line of a test summary matches this; skip other lines at the speed of a substring search.
 static RESULT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("(?-u)pass|fail|Pass|Fail|PASS|FAIL").ok());
@@ -32,12 +40,12 @@ const SUMMARIES: [&str; 13] = [
     r"(?m)^(?:\d+ doctests?, |\d+ properties, )*(?<total>\d+) (?:examples?|tests?|runs?), (?:\d+ assertions?, )?(?<failed>\d+) failures?(?:, (?<errors>\d+) errors?)?(?:, (?<skipped>\d+) (?:pending|excluded|skips?|skipped))?",
     // PHPUnit.
     r"(?m)^ok \((?<total>\d+) tests?, ",
-    r"(?m)^tests: (?<total>\d+), assertions: \d+(?:, errors: (?<errors>\d+))?(?:, failures: (?<failed>\d+))?",
-    // XCTest, Swift Testing.
-    r"(?m)executed (?<last>\d+) tests?, with (?:\d+ tests? skipped and )?(?<failed>\d+) failures?",
-    r"test run with (?<total>\d+) tests?(?: in \d+ suites?)? (?:passed after|failed after [\d.]+ seconds with (?<failed>\d+) issue)",
+    r"(?m)^tests: (?<total>\d+), assertions: \d+(?:, errors: (?<errors>\d+))?(?:, failures: (?<failed>\d+))?(?:, (?:warnings|deprecations|notices): \d+)*(?:, skipped: (?<skipped>\d+))?",
+    // XCTest; Swift Testing, which counts issues instead of failed tests.
+    r"(?m)executed (?<last>\d+) tests?, with (?:(?<skipped>\d+) tests? skipped and )?(?<failed>\d+) failures?",
+    r"test run with (?<total>\d+) tests?(?: in \d+ suites?)? passed after",
     // Python's unittest, Django.
-    r"ran (?<total>\d+) tests? in [\d.]+s\s+(?:ok|failed \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?)",
+    r"ran (?<total>\d+) tests? in [\d.]+s\s+(?:ok|failed)(?: \((?:failures=(?<failed>\d+))?(?:, )?(?:errors=(?<errors>\d+))?(?:, )?(?:skipped=(?<skipped>\d+))?)?",
     // Dart, Flutter.
     r"(?m)\d\d:\d\d \+(?<passed>\d+)(?: ~\d+)?(?: -(?<failed>\d+))?: (?:all tests passed|some tests failed)",
     // Gradle, which names no number if all pass.
@@ -49,7 +57,7 @@ const SUMMARIES: [&str; 13] = [
     // GoogleTest.
     r"(?m)^\[  passed  \] (?<passed>\d+) tests?\.(?:\s+\[  skipped .*)*(?:\s+\[  failed  \] (?<failed>\d+) test)?",
     // Catch2.
-    r"(?m)^test cases: (?<total>\d+) \| (?:\d+ passed \| )?(?<failed>\d+) failed",
+    r"(?m)^test cases: (?<total>\d+) \| (?:(?<passed>\d+) passed \| )?(?<failed>\d+) failed",
 ];
 
 static FORMS: LazyLock<Vec<Regex>> =
@@ -79,15 +87,14 @@ fn counts_of_forms(tail: &str) -> Option<TestCounts> {
         let count = |name: &str| -> Option<u64> {
             std::str::from_utf8(summary.name(name)?.as_bytes()).ok()?.parse().ok()
         };
-        let failed = count("failed").unwrap_or(0) + count("errors").unwrap_or(0);
+        let failed = count("failed").unwrap_or(0).saturating_add(count("errors").unwrap_or(0));
         let total = count("last").or(count("total")).unwrap_or(0);
-        let others = failed + count("skipped").unwrap_or(0);
+        let others = failed.saturating_add(count("skipped").unwrap_or(0));
         let passed = count("passed").unwrap_or(total.saturating_sub(others));
         if count("last").is_some() {
             counts = TestCounts::default();
         }
-        counts.passed += passed;
-        counts.failed += failed;
+        counts.add(passed, failed);
     }
     Some(counts)
 }
@@ -121,8 +128,7 @@ fn counts_of_lines(tail: &str) -> Option<TestCounts> {
             continue;
         }
         let counts = total.get_or_insert_default();
-        counts.passed += passed.unwrap_or(0);
-        counts.failed += failed.unwrap_or(0);
+        counts.add(passed.unwrap_or(0), failed.unwrap_or(0));
     }
     total
 }
@@ -204,10 +210,14 @@ mod tests {
                 1,
             ),
             ("✔ Test run with 12 tests in 3 suites passed after 0.1 seconds.", 12, 0),
-            ("✘ Test run with 12 tests failed after 0.1 seconds with 2 issues.", 10, 2),
             ("Ran 12 tests in 0.013s\n\nOK", 12, 0),
             ("Ran 12 tests in 0.013s\n\nFAILED (failures=1, errors=2)", 9, 3),
             ("Ran 12 tests in 0.013s\n\nFAILED (errors=2)", 10, 2),
+            ("Ran 12 tests in 0.013s\n\nOK (skipped=2)", 10, 0),
+            ("Ran 12 tests in 0.013s\n\nFAILED (failures=1, skipped=2)", 9, 1),
+            ("Tests: 12, Assertions: 30, Failures: 1, Warnings: 1, Skipped: 2.", 9, 1),
+            ("Executed 12 tests, with 2 tests skipped and 0 failures (0 unexpected) in 0.2", 10, 0),
+            ("12 tests, 18446744073709551615 failures, 18446744073709551615 errors", 0, u64::MAX),
             ("00:01 +3: a.dart: b\n00:05 +15: All tests passed!", 15, 0),
             ("00:05 +14 ~1 -1: Some tests failed.", 14, 1),
             ("12 tests completed, 1 failed\n\nFAILURE: Build failed with an exception.", 11, 1),
@@ -225,6 +235,7 @@ mod tests {
         for text in [
             "nothing was tested",
             "I ran 12 tests in my head",
+            "✘ Test run with 12 tests failed after 0.1 seconds with 2 issues.",
             "12 tests, all of them old",
             "retrying after 2 failed attempts",
             "3 passed along",

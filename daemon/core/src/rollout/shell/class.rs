@@ -42,7 +42,6 @@ const WORDS: &[(Class, &[&str])] = &[
             "cypress",
             "pest",
             "bats",
-            "e2e",
             "t",
         ],
     ),
@@ -104,11 +103,6 @@ const WORDS: &[(Class, &[&str])] = &[
             "rollup",
             "esbuild",
             "xcodebuild",
-            "javac",
-            "gcc",
-            "g++",
-            "clang",
-            "rustc",
         ],
     ),
     (Class::Install, &["install", "add", "sync", "ci", "restore", "i"]),
@@ -122,7 +116,15 @@ const CHECKS_OF: &[(&[&str], &str)] = &[
     (&["mvn", "mvnw", "npm", "pnpm", "yarn", "bun", "make", "just"], "verify"),
 ];
 
-/// First words after a package manager that change what is installed: a package may have the name of a test runner.
+/// Programs that only build if they are run themselves: packages have their names.
+const COMPILERS: &[&str] = &["javac", "gcc", "g++", "clang", "clang++", "rustc"];
+
+/// Package managers, and the words after them that change what is installed: a package may have the name of a test
+/// runner.
+const PACKAGE_MANAGERS: &[&str] = &[
+    "npm", "pnpm", "yarn", "bun", "cargo", "uv", "pip", "pip3", "poetry", "gem", "dotnet",
+    "flutter",
+];
 const CHANGES_OF_PACKAGES: &[&str] = &["add", "i", "remove", "uninstall"];
 
 /// Words of a command that formats, and options with which it only says what it would do.
@@ -140,6 +142,7 @@ const FORMATTERS: &[&str] = &[
 ];
 const REHEARSALS: &[&str] = &[
     "--check",
+    "-check",
     "--check-only",
     "--list-different",
     "--diff",
@@ -147,10 +150,10 @@ const REHEARSALS: &[&str] = &[
     "--lint",
     "--test",
     "--set-exit-if-changed",
-    "-l",
-    "-c",
-    "-d",
 ];
+/// Short options mean something else elsewhere: `black -l 100` formats.
+const SHORT_REHEARSALS: &[(&str, &[&str])] =
+    &[("prettier", &["-l", "-c"]), ("isort", &["-c"]), ("shfmt", &["-d"])];
 
 /// Programs whose arguments may be named like a tool and are not run.
 const OTHERS: &[&str] = &[
@@ -215,7 +218,8 @@ impl Class {
         for word in words.iter_mut().filter(|_| is_gradle) {
             *word = word.split(|c: char| c.is_ascii_uppercase()).next().unwrap_or(word);
         }
-        let changes_packages = words.get(1).is_some_and(|word| CHANGES_OF_PACKAGES.contains(word));
+        let changes_packages = PACKAGE_MANAGERS.contains(&first)
+            && words.get(1).is_some_and(|word| CHANGES_OF_PACKAGES.contains(word));
         if changes_packages || words.contains(&"install") {
             return Self::Install;
         }
@@ -224,9 +228,16 @@ impl Class {
         if CHECKS_OF.iter().any(is_check_of) {
             return Self::Lint;
         }
+        if COMPILERS.contains(&first) {
+            return Self::Build;
+        }
         let named = |names: &[&str]| words.iter().any(|word| names.contains(word));
         let class = WORDS.iter().find(|(_, names)| named(names)).map(|(class, _)| *class);
-        let is_rehearsed = || main.split_whitespace().any(|word| REHEARSALS.contains(&word));
+        let is_rehearsed = || {
+            let short = SHORT_REHEARSALS.iter().filter(|(program, _)| words.contains(program));
+            let short: Vec<&str> = short.flat_map(|(_, options)| *options).copied().collect();
+            main.split_whitespace().any(|word| REHEARSALS.contains(&word) || short.contains(&word))
+        };
         class.unwrap_or_else(|| match named(FORMATTERS) && is_rehearsed() {
             true => Self::Lint,
             false => Self::Other,
@@ -280,6 +291,11 @@ mod tests {
             ("./gradlew assembleRelease", Class::Build),
             ("cmake --build out", Class::Build),
             ("mvn -q verify", Class::Lint),
+            ("black -l 100 src", Class::Other),
+            ("black --check src", Class::Lint),
+            ("gcc a.c -o a", Class::Build),
+            ("dpkg -l gcc", Class::Other),
+            ("pnpm --filter e2e build", Class::Build),
             ("make -j4", Class::Build),
             ("uv sync", Class::Install),
             ("uv add --dev pytest", Class::Install),
